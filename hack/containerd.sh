@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# containerd.sh start|stop|restart|status NAME: a private containerd with its
+# own directory, socket, bridge and subnet. NAME is one of
+#   c2    containerd 2.x, built from source
+#   cr    the same, for tests that restart it (started by them)
+#   c1    the distribution's containerd 1.x and runc
+#   demo  the machine's containerd if it has one, else the distribution's
+# restart ends only the daemon: containers go on, as they must.
+. "$(dirname "$0")/lib.sh"
+verb=${1:-} name=${2:-}
+case $name in
+c2) net=10.213.0.0/21 kind=built ;;
+cr) net=10.213.8.0/21 kind=built ;;
+c1) net=10.213.16.0/21 kind=debian ;;
+demo) net=10.213.24.0/21 kind=debian ;;
+*) die "usage: containerd.sh start|stop|restart|status c2|cr|c1|demo" ;;
+esac
+need_root "containerd.sh"
+one_at_a_time "$name" "$@"
+
+dir=$PODMILL_DIR/$name
+sock=$dir/run/containerd.sock
+bridge=pm-$name
+busybox=$bin/debian/busybox-static/bin/busybox
+cni=$bin/debian/containernetworking-plugins/usr/lib/cni
+if [[ $kind == built ]]; then
+	ctrd=$bin/containerd-$CONTAINERD_VERSION runc=$bin/runc-$RUNC_VERSION
+else
+	ctrd=$bin/debian/containerd/usr/bin runc=$bin/debian/runc/usr/sbin
+fi
+if [[ $name == demo ]] && installed=$(command -v containerd) && command -v runc containerd-shim-runc-v2 ctr >/dev/null; then
+	ctrd=$(dirname "$installed") runc=$(dirname "$(command -v runc)")
+fi
+
+running() { alive "$dir/pid" "--config $dir/config.toml"; }
+
+cni_config() {
+	cat <<-EOF
+		{"cniVersion": "1.0.0", "name": "podmill-$name", "plugins": [
+		  {"type": "bridge", "bridge": "$bridge", "isGateway": true, "hairpinMode": true, "ipam": {
+		    "type": "host-local", "dataDir": "$dir/ipam",
+		    "ranges": [[{"subnet": "$net"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+		  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+	EOF
+}
+
+# The settings that are not plain paths: no CAP_SYS_RESOURCE and no AppArmor are
+# assumed; statistics every second would cost a third of a core at 150 pods.
+config_v3() {
+	cat <<-EOF
+		version = 3
+		root = "$dir/root"
+		state = "$dir/run/state"
+		disabled_plugins = ["io.containerd.nri.v1.nri"]
+		[grpc]
+		address = "$sock"
+		[plugins."io.containerd.grpc.v1.cri"]
+		stream_server_address = "127.0.0.1"
+		[plugins."io.containerd.cri.v1.images"]
+		snapshotter = "$snapshotter"
+		[plugins."io.containerd.cri.v1.images".pinned_images]
+		sandbox = "podmill.test/pause:1"
+		[plugins."io.containerd.cri.v1.runtime"]
+		disable_apparmor = true
+		restrict_oom_score_adj = true
+		netns_mounts_under_state_dir = true
+		stats_collect_period = "60s"
+		[plugins."io.containerd.cri.v1.runtime".cni]
+		bin_dirs = ["$cni"]
+		conf_dir = "$dir/cni"
+		use_internal_loopback = true
+		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+		runtime_type = "io.containerd.runc.v2"
+		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+		BinaryName = "$runc/runc"
+		Root = "$dir/run/runc"
+		SystemdCgroup = false
+	EOF
+}
+
+config_v2() {
+	cat <<-EOF
+		version = 2
+		root = "$dir/root"
+		state = "$dir/run/state"
+		[grpc]
+		address = "$sock"
+		[plugins."io.containerd.grpc.v1.cri"]
+		stream_server_address = "127.0.0.1"
+		sandbox_image = "podmill.test/pause:1"
+		disable_apparmor = true
+		restrict_oom_score_adj = true
+		netns_mounts_under_state_dir = true
+		stats_collect_period = 60
+		[plugins."io.containerd.grpc.v1.cri".cni]
+		bin_dir = "$cni"
+		conf_dir = "$dir/cni"
+		[plugins."io.containerd.grpc.v1.cri".containerd]
+		snapshotter = "$snapshotter"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+		runtime_type = "io.containerd.runc.v2"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+		BinaryName = "$runc/runc"
+		Root = "$dir/run/runc"
+		SystemdCgroup = false
+	EOF
+}
+
+configure() {
+	local version
+	snapshotter=overlayfs
+	# overlayfs does not stack on itself, as it would have to inside a container.
+	[[ $(stat -f -c %T "$dir") == overlayfs ]] && snapshotter=native
+	cni_config >"$dir/cni/10-podmill.conflist"
+	version=$("$ctrd/containerd" --version | awk '{print $3}')
+	case ${version#v} in
+	1.*) config_v2 ;;
+	*) config_v3 ;;
+	esac >"$dir/config.toml"
+}
+
+start() {
+	mkdir -p "$dir"/{cni,run,root}
+	if ! running; then
+		configure
+		PATH=$ctrd:$runc:$PATH setsid "$ctrd/containerd" --config "$dir/config.toml" \
+			>>"$dir/log" 2>&1 </dev/null &
+		echo $! >"$dir/pid"
+	fi
+	"$bin/cri" wait "unix://$sock" || die "containerd $name does not come up; see $dir/log"
+	# Only what is new is imported: it takes seconds.
+	if ! cmp -s "$PODMILL_DIR/images/test.tar" "$dir/imported.tar"; then
+		"$ctrd/ctr" -a "$sock" -n k8s.io images import --all-platforms "$PODMILL_DIR/images/test.tar" >/dev/null
+		cp "$PODMILL_DIR/images/test.tar" "$dir/imported.tar"
+	fi
+	"$bin/cri" wait "unix://$sock" podmill.test/pause:1 podmill.test/busybox:1
+	say "containerd $name: unix://$sock"
+}
+
+# stop leaves nothing behind, whatever state a crash or kill -9 left: pods by
+# the front door while the daemon lives, then what is left of them by force.
+stop() {
+	local id pid mount
+	[[ -d $dir ]] || return 0
+	if running; then
+		timeout 120 "$bin/cri" purge "unix://$sock" || say "some pods of $name did not end; they are killed"
+	fi
+	end "$dir/pid" "--config $dir/config.toml"
+	for id in "$dir"/run/runc/k8s.io/*/; do
+		[[ -d $id ]] && "$runc/runc" --root "$dir/run/runc/k8s.io" delete -f "$(basename "$id")" || true
+	done
+	for pid in $(shims); do kill -KILL "$pid" 2>/dev/null || true; done
+	# Deepest first; a path with a space would be escaped, ours has none.
+	while read -r mount; do
+		umount -l "$mount" || true
+	done < <(awk -v d="$dir/" 'index($5, d) == 1 {print $5}' /proc/self/mountinfo | sort -r)
+	"$busybox" ip link show "$bridge" >/dev/null 2>&1 && "$busybox" ip link del "$bridge"
+	cgroups_remove "podmill-$name"
+	rm -rf --one-file-system "$dir/run" "$dir/ipam"
+	say "containerd $name is stopped"
+}
+
+# shims lists the process IDs of this instance's shims, by its socket.
+shims() {
+	local f
+	for f in /proc/[0-9]*/cmdline; do
+		if tr '\0' ' ' 2>/dev/null <"$f" | grep -qF -- "containerd-shim-runc-v2 -namespace k8s.io -id"; then
+			tr '\0' '\n' 2>/dev/null <"$f" | grep -qxF -- "$sock" && basename "$(dirname "$f")"
+		fi
+	done || true
+}
+
+case $verb in
+start) start ;;
+stop) stop ;;
+restart)
+	end "$dir/pid" "--config $dir/config.toml"
+	start
+	;;
+status) running && say "containerd $name runs: unix://$sock" || { say "containerd $name does not run"; exit 1; } ;;
+*) die "usage: containerd.sh start|stop|restart|status c2|cr|c1|demo" ;;
+esac

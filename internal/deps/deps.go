@@ -1,0 +1,28 @@
+package deps
+
+import (
+	_ "github.com/containerd/cgroups/v3"
+	_ "github.com/containerd/cgroups/v3/cgroup1"
+	_ "github.com/containerd/cgroups/v3/cgroup2"
+	_ "github.com/distribution/reference"
+	_ "github.com/fsnotify/fsnotify"
+	_ "github.com/go-logr/logr"
+	_ "github.com/go-logr/logr/funcr"
+	_ "github.com/go-logr/logr/slogr"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/go-cmp/cmp/cmpopts"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sync/singleflight"
+	_ "golang.org/x/sys/unix"
+	_ "google.golang.org/grpc"
+	_ "k8s.io/api/core/v1"
+	_ "k8s.io/apimachinery/pkg/api/resource"
+	_ "k8s.io/apimachinery/pkg/runtime/serializer"
+	_ "k8s.io/apimachinery/pkg/util/validation/field"
+	_ "k8s.io/apimachinery/pkg/api/validation"
+	_ "k8s.io/apimachinery/pkg/util/yaml"
+	_ "k8s.io/cri-api/pkg/apis/runtime/v1"
+	_ "pgregory.net/rapid"
+	_ "sigs.k8s.io/yaml"
+)

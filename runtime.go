@@ -1,0 +1,127 @@
+package podmill
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Runtime is all that an agent asks of a container runtime. It is the union of small roles; a block takes the roles that it
+// uses and never the union.
+//
+// A pod's life, as a runtime sees it: RunSandbox; for each container CreateContainer, StartContainer, and as often as it is
+// restarted StopContainer, RemoveContainer and another CreateContainer with the next attempt; StopSandbox; RemoveSandbox. In
+// between, ListPods and InspectPod at any time.
+//
+// Every method may be called concurrently, obeys ctx, and returns promptly when ctx ends; the work may then still happen.
+// A caller that got an error does not know whether the call took effect, and looks again. ErrNotFound, and nothing else,
+// means that the thing is not there.
+//
+// More than this is offered by optional interfaces ([EventStreamer], [StatusReporter], [LogReopener]), found with [As].
+type Runtime interface {
+	Lister
+	SandboxRunner
+	ContainerRunner
+	ImageStore
+	Execer
+}
+
+// Lister tells what the runtime holds.
+type Lister interface {
+	// ListPods replaces the contents of snap by one [Item] for each sandbox and container that the runtime holds, running or
+	// not. A caller passes the same snapshot again and again, so that strings that did not change cost no allocation. The items
+	// of a failed listing are undefined. A listing may be a mixture of two moments; it never omits what existed throughout the
+	// call.
+	ListPods(ctx context.Context, snap *Snapshot) error
+	// InspectPod returns everything that the runtime holds under a pod's UID, read after the call began. A pod that the
+	// runtime does not know is an answer without sandboxes and containers, not an error. A container that vanishes between
+	// two looks is left out.
+	InspectPod(ctx context.Context, uid types.UID) (*RuntimePod, error)
+}
+
+// SandboxRunner runs the shared environment of a pod's containers.
+type SandboxRunner interface {
+	// RunSandbox creates and starts a sandbox and returns its ID. The pair of pod and attempt is unique: a second call
+	// with the same pair fails while the first sandbox exists. What a failed call left behind is in the next listing.
+	RunSandbox(ctx context.Context, spec *SandboxSpec) (id string, err error)
+	// StopSandbox stops every container that still runs in the sandbox, at once, and gives back its network. It is
+	// idempotent; a sandbox that is not there is stopped.
+	StopSandbox(ctx context.Context, id string) error
+	// RemoveSandbox removes a sandbox and its containers, stopping them first. It is idempotent; a sandbox that is not there
+	// is removed.
+	RemoveSandbox(ctx context.Context, id string) error
+}
+
+// ContainerRunner runs containers in a sandbox.
+type ContainerRunner interface {
+	// CreateContainer creates a container in a ready sandbox and returns its ID. The triple of pod, container name and attempt
+	// is unique. It does not pull: an image that is not there is ErrNotFound.
+	CreateContainer(ctx context.Context, spec *ContainerSpec) (id string, err error)
+	// StartContainer starts a created container. A container is started at most once in its life.
+	StartContainer(ctx context.Context, id string) error
+	// StopContainer sends the container's stop signal, waits for up to grace, kills what is left, and returns when the
+	// container has exited. A grace of zero or less kills at once. It is idempotent, and a container that is not there is stopped.
+	// A second call with a shorter grace, concurrent or after the first was cancelled, shortens the wait.
+	StopContainer(ctx context.Context, id string, grace time.Duration) error
+	// RemoveContainer removes a container, killing it first where it runs. It is idempotent; a container that is not there is
+	// removed.
+	RemoveContainer(ctx context.Context, id string) error
+}
+
+// ImageStore holds images. An image is named by a reference (docker.io/library/busybox:1.36) or by its ID.
+type ImageStore interface {
+	// PullImage fetches an image and returns what CreateContainer should be given as [ContainerSpec.Image].
+	PullImage(ctx context.Context, pull *ImagePull) (image string, err error)
+	// InspectImage returns a local image, ErrNotFound if it is not here.
+	InspectImage(ctx context.Context, image string) (*Image, error)
+	// ListImages returns all local images.
+	ListImages(ctx context.Context) ([]Image, error)
+	// RemoveImage removes an image with all its names. It is idempotent.
+	RemoveImage(ctx context.Context, image string) error
+}
+
+// Execer runs a command in a running container.
+type Execer interface {
+	// Exec runs a command to its end, without standard input. An exit code other than zero is a result and not an error.
+	// When ctx ends, Exec returns its error; the command may be left running.
+	Exec(ctx context.Context, containerID string, command []string) (*ExecResult, error)
+}
+
+// EventStreamer is an optional interface of a Runtime that tells of changes as they happen.
+type EventStreamer interface {
+	// StreamEvents calls on with the UID of a pod each time that something of it may have changed. It blocks until ctx ends
+	// or the stream breaks, and returns why. Events are hints: they may be lost, doubled or late. on returns at once.
+	StreamEvents(ctx context.Context, connected func(), on func(pod types.UID)) error
+}
+
+// StatusReporter is an optional interface of a Runtime that can tell how it is.
+type StatusReporter interface {
+	// RuntimeStatus asks the runtime how it is, now.
+	RuntimeStatus(ctx context.Context) (*RuntimeStatus, error)
+}
+
+// LogReopener is an optional interface of a Runtime that keeps a container's log file open, and must be told when the
+// file was rotated away.
+type LogReopener interface {
+	// ReopenLog makes the runtime open a running container's log file anew, at the path that it was created with.
+	ReopenLog(ctx context.Context, containerID string) error
+}
+
+// As finds the first runtime that is a T: rt itself or, where rt wraps another and says so by a method
+// Unwrap() Runtime, one that it wraps. It is how optional interfaces are found. A method of one that is found may still
+// answer [errors.ErrUnsupported], which means the same as not being found.
+func As[T any](rt any) (T, bool) {
+	for rt != nil {
+		if t, ok := rt.(T); ok {
+			return t, true
+		}
+		wrapper, ok := rt.(interface{ Unwrap() Runtime })
+		if !ok {
+			break
+		}
+		rt = wrapper.Unwrap()
+	}
+	var none T
+	return none, false
+}

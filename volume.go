@@ -1,0 +1,32 @@
+package podmill
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// VolumeMounter makes a pod's volumes ready and takes them away again.
+//
+// Calls for one pod come one after another; calls for different pods come concurrently.
+type VolumeMounter interface {
+	// MountVolumes blocks until every volume of the pod is ready, or ctx ends, and returns them by name. It is idempotent, and is
+	// called again while the pod runs, to bring volumes up to date: one whose content has not changed is not touched. The error names
+	// every volume that is not ready and why; those that are stay ready.
+	MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string]Volume, error)
+	// UnmountVolumes takes away all that MountVolumes made for a pod, by this process or one before it. It is idempotent. It is called
+	// when no container of the pod runs, and works by what is on disk alone. After it, MountVolumes for that UID fails
+	// until the pod has been unmounted completely.
+	UnmountVolumes(ctx context.Context, pod types.UID) error
+}
+
+// Volume is a volume that is ready: a path of the host or an image.
+type Volume struct {
+	HostPath       string
+	Image          string // of an image volume, as [ImageStore.PullImage] gave it
+	ReadOnly       bool
+	SELinuxRelabel bool
+	// Block says that HostPath is a block device.
+	Block bool
+}
