@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/google/go-containerregistry v0.22.1
+	golang.org/x/crypto v0.58.0
 	google.golang.org/grpc v1.85.0
 	k8s.io/cri-api v0.37.0
 )

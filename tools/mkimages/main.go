@@ -1,8 +1,8 @@
 // Command mkimages makes the container images that demos and tests run, from
 // nothing but a static busybox: the same bytes each time, and no network.
 //
-//	mkimages -busybox FILE -archive FILE                          an OCI archive for ctr images import
-//	mkimages -busybox FILE -push HOST:PORT [-user U -password FILE]   into a registry over plain http
+//	mkimages -busybox FILE -archive FILE     an OCI archive for ctr images import
+//	mkimages -busybox FILE -push HOST:PORT   into a registry over plain http
 package main
 
 import (
@@ -14,9 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -30,16 +28,14 @@ func main() {
 	busybox := flag.String("busybox", "", "the static busybox `file`")
 	archive := flag.String("archive", "", "write an OCI archive to `file`")
 	registry := flag.String("push", "", "push to the registry at `host:port`")
-	user := flag.String("user", "", "user at the registry")
-	password := flag.String("password", "", "`file` that holds the password")
 	flag.Parse()
-	if err := run(*busybox, *archive, *registry, *user, *password); err != nil {
+	if err := run(*busybox, *archive, *registry); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimages:", err)
 		os.Exit(1)
 	}
 }
 
-func run(busybox, archive, registry, user, password string) error {
+func run(busybox, archive, registry string) error {
 	set, err := images(busybox)
 	if err != nil {
 		return err
@@ -49,27 +45,19 @@ func run(busybox, archive, registry, user, password string) error {
 			return fmt.Errorf("archive: %w", err)
 		}
 	}
-	if registry == "" {
-		return nil
+	if registry != "" {
+		return push(registry, set)
 	}
-	auth := authn.Anonymous
-	if user != "" {
-		secret, err := os.ReadFile(password)
-		if err != nil {
-			return fmt.Errorf("password: %w", err)
-		}
-		auth = authn.FromConfig(authn.AuthConfig{Username: user, Password: strings.TrimSpace(string(secret))})
-	}
-	return push(registry, set, auth)
+	return nil
 }
 
-func push(registry string, set []image, auth authn.Authenticator) error {
+func push(registry string, set []image) error {
 	for _, i := range set {
 		tag, err := name.NewTag(registry+"/"+i.name, name.Insecure)
 		if err != nil {
 			return err
 		}
-		if err := remote.Write(tag, i, remote.WithAuth(auth)); err != nil {
+		if err := remote.Write(tag, i); err != nil {
 			return fmt.Errorf("push %s: %w", tag, err)
 		}
 	}

@@ -56,7 +56,7 @@ func TestArchiveIsDeterministic(t *testing.T) {
 	var got [2][]byte
 	for i := range got {
 		path := filepath.Join(t.TempDir(), "a.tar")
-		if err := run(busybox, path, "", "", ""); err != nil {
+		if err := run(busybox, path, ""); err != nil {
 			t.Fatal(err)
 		}
 		var err error
