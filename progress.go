@@ -1,0 +1,15 @@
+package podmill
+
+import corev1 "k8s.io/api/core/v1"
+
+// Progress is what an agent knows of a pod that the runtime does not show: why containers wait, and that the pod is
+// ending. With the pod and what the runtime holds it makes a status.
+type Progress struct {
+	// Waiting says, by container name, why a container that should run does not: ContainerCreating, CrashLoopBackOff,
+	// ErrImagePull and so on, with the kubelet's message.
+	Waiting map[string]corev1.ContainerStateWaiting
+	// Termination is set from the moment that the pod has to end.
+	Termination *Termination
+	// Stopped says that every container has stopped for good, so that the final phase may be told.
+	Stopped bool
+}
