@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# containerd.sh start|stop|restart|status NAME: a private containerd with its
+# containerd.sh start|halt|stop|status NAME: a private containerd with its
 # own directory, socket, bridge and subnet. NAME is one of
 #   c2    containerd 2.x, built from source
 #   cr    the same, for tests that restart it (started by them)
 #   c1    the distribution's containerd 1.x and runc
 #   demo  the machine's containerd if it has one, else the distribution's
-# restart ends only the daemon: containers go on, as they must.
+# halt ends only the daemon: containers go on, and start finds them again.
 . "$(dirname "$0")/lib.sh"
 verb=${1:-} name=${2:-}
 case $name in
@@ -13,7 +13,7 @@ c2) net=10.213.0.0/21 kind=built ;;
 cr) net=10.213.8.0/21 kind=built ;;
 c1) net=10.213.16.0/21 kind=debian ;;
 demo) net=10.213.24.0/21 kind=debian ;;
-*) die "usage: containerd.sh start|stop|restart|status c2|cr|c1|demo" ;;
+*) die "usage: containerd.sh start|halt|stop|status c2|cr|c1|demo" ;;
 esac
 need_root "containerd.sh"
 one_at_a_time "$name" "$@"
@@ -147,7 +147,7 @@ stop() {
 	fi
 	end "$dir/pid" "--config $dir/config.toml"
 	for id in "$dir"/run/runc/k8s.io/*/; do
-		[[ -d $id ]] && "$runc/runc" --root "$dir/run/runc/k8s.io" delete -f "$(basename "$id")" || true
+		[[ ! -d $id ]] || "$runc/runc" --root "$dir/run/runc/k8s.io" delete -f "$(basename "$id")" || true
 	done
 	for pid in $(shims); do kill -KILL "$pid" 2>/dev/null || true; done
 	# Deepest first; a path with a space would be escaped, ours has none.
@@ -173,10 +173,10 @@ shims() {
 case $verb in
 start) start ;;
 stop) stop ;;
-restart)
-	end "$dir/pid" "--config $dir/config.toml"
-	start
+halt) end "$dir/pid" "--config $dir/config.toml" ;;
+status)
+	running || die "containerd $name does not run"
+	say "containerd $name runs: unix://$sock"
 	;;
-status) running && say "containerd $name runs: unix://$sock" || { say "containerd $name does not run"; exit 1; } ;;
-*) die "usage: containerd.sh start|stop|restart|status c2|cr|c1|demo" ;;
+*) die "usage: containerd.sh start|halt|stop|status c2|cr|c1|demo" ;;
 esac
