@@ -1,0 +1,119 @@
+package lifecycle
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestContainersComeInStartOrderWithTheirKind(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "migrate"}, {Name: "proxy", RestartPolicy: &always}},
+		Containers:     []corev1.Container{{Name: "web", RestartPolicy: &always}},
+	}}
+	var got []string
+	for c, kind := range Containers(pod) {
+		got = append(got, c.Name+" "+kind.String())
+	}
+	if diff := cmp.Diff([]string{"migrate init", "proxy sidecar", "web app"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for c := range Containers(pod) { // the iterator may be left at any time
+		if c.Name == "web" {
+			break
+		}
+	}
+}
+
+func TestRestarts(t *testing.T) {
+	never := corev1.ContainerRestartPolicyNever
+	on42 := []corev1.ContainerRestartRule{{
+		Action: corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+			Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42},
+		},
+	}}
+	notOn42 := []corev1.ContainerRestartRule{{
+		Action: corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+			Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{42},
+		},
+	}}
+	for _, tt := range []struct {
+		name      string
+		pod       corev1.RestartPolicy
+		kind      Kind
+		container corev1.Container
+		code      int32
+		want      bool
+	}{
+		{"always after success", corev1.RestartPolicyAlways, App, corev1.Container{}, 0, true},
+		{"no policy is always", "", App, corev1.Container{}, 0, true},
+		{"on failure after success", corev1.RestartPolicyOnFailure, App, corev1.Container{}, 0, false},
+		{"on failure after failure", corev1.RestartPolicyOnFailure, App, corev1.Container{}, 1, true},
+		{"never after failure", corev1.RestartPolicyNever, App, corev1.Container{}, 1, false},
+		{"init after success", corev1.RestartPolicyAlways, Init, corev1.Container{}, 0, false},
+		{"init after failure", corev1.RestartPolicyAlways, Init, corev1.Container{}, 1, true},
+		{"init of never after failure", corev1.RestartPolicyNever, Init, corev1.Container{}, 1, false},
+		{"sidecar of never", corev1.RestartPolicyNever, Sidecar, corev1.Container{}, 0, true},
+		{"own policy before the pod's", corev1.RestartPolicyAlways, App, corev1.Container{RestartPolicy: &never}, 1, false},
+		{"rule that names the code", corev1.RestartPolicyNever, App, corev1.Container{RestartPolicyRules: on42}, 42, true},
+		{"rule that names another code", corev1.RestartPolicyNever, App, corev1.Container{RestartPolicyRules: on42}, 1, false},
+		{"rule for all but one code", corev1.RestartPolicyNever, App, corev1.Container{RestartPolicyRules: notOn42}, 1, true},
+		{"rule for all but this code", corev1.RestartPolicyNever, App, corev1.Container{RestartPolicyRules: notOn42}, 42, false},
+		{"rule never makes a finished init run again", corev1.RestartPolicyNever, Init, corev1.Container{RestartPolicyRules: notOn42}, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: tt.pod}}
+			if got := Restarts(pod, &tt.container, tt.kind, tt.code); got != tt.want {
+				t.Errorf("Restarts = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestQOSClass(t *testing.T) {
+	list := func(pairs ...string) corev1.ResourceList {
+		l := corev1.ResourceList{}
+		for i := 0; i < len(pairs); i += 2 {
+			l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+		}
+		return l
+	}
+	full := corev1.ResourceRequirements{Limits: list("cpu", "1", "memory", "1Gi"), Requests: list("cpu", "1000m", "memory", "1Gi")}
+	for _, tt := range []struct {
+		name string
+		pod  corev1.Pod
+		want corev1.PodQOSClass
+	}{
+		{"nothing asked", corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 2)}}, corev1.PodQOSBestEffort},
+		{"only other resources", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Requests: list("example.com/gpu", "1", "cpu", "0")}},
+		}}}, corev1.PodQOSBestEffort},
+		{"limits equal requests", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: full}}}}, corev1.PodQOSGuaranteed},
+		{"limits alone", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Limits: full.Limits}},
+		}}}, corev1.PodQOSGuaranteed},
+		{"one container without", corev1.Pod{Spec: corev1.PodSpec{
+			InitContainers: make([]corev1.Container, 1),
+			Containers:     []corev1.Container{{Resources: full}},
+		}}, corev1.PodQOSBurstable},
+		{"request below limit", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Limits: full.Limits, Requests: list("cpu", "500m"),
+		}}}}}, corev1.PodQOSBurstable},
+		{"pod's own resources come first", corev1.Pod{Spec: corev1.PodSpec{
+			Resources:  &full,
+			Containers: make([]corev1.Container, 2),
+		}}, corev1.PodQOSGuaranteed},
+		{"a class that was told stays", corev1.Pod{Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}, corev1.PodQOSBurstable},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := QOSClass(&tt.pod); got != tt.want {
+				t.Errorf("QOSClass = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
