@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func TestContainersComeInStartOrderWithTheirKind(t *testing.T) {
@@ -70,49 +69,6 @@ func TestRestarts(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: tt.pod}}
 			if got := Restarts(pod, &tt.container, tt.kind, tt.code); got != tt.want {
 				t.Errorf("Restarts = %v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestQOSClass(t *testing.T) {
-	list := func(pairs ...string) corev1.ResourceList {
-		l := corev1.ResourceList{}
-		for i := 0; i < len(pairs); i += 2 {
-			l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-		}
-		return l
-	}
-	full := corev1.ResourceRequirements{Limits: list("cpu", "1", "memory", "1Gi"), Requests: list("cpu", "1000m", "memory", "1Gi")}
-	for _, tt := range []struct {
-		name string
-		pod  corev1.Pod
-		want corev1.PodQOSClass
-	}{
-		{"nothing asked", corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 2)}}, corev1.PodQOSBestEffort},
-		{"only other resources", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Resources: corev1.ResourceRequirements{Requests: list("example.com/gpu", "1", "cpu", "0")}},
-		}}}, corev1.PodQOSBestEffort},
-		{"limits equal requests", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: full}}}}, corev1.PodQOSGuaranteed},
-		{"limits alone", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Resources: corev1.ResourceRequirements{Limits: full.Limits}},
-		}}}, corev1.PodQOSGuaranteed},
-		{"one container without", corev1.Pod{Spec: corev1.PodSpec{
-			InitContainers: make([]corev1.Container, 1),
-			Containers:     []corev1.Container{{Resources: full}},
-		}}, corev1.PodQOSBurstable},
-		{"request below limit", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
-			Limits: full.Limits, Requests: list("cpu", "500m"),
-		}}}}}, corev1.PodQOSBurstable},
-		{"pod's own resources come first", corev1.Pod{Spec: corev1.PodSpec{
-			Resources:  &full,
-			Containers: make([]corev1.Container, 2),
-		}}, corev1.PodQOSGuaranteed},
-		{"a class that was told stays", corev1.Pod{Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}, corev1.PodQOSBurstable},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := QOSClass(&tt.pod); got != tt.want {
-				t.Errorf("QOSClass = %s, want %s", got, tt.want)
 			}
 		})
 	}
