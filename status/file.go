@@ -1,0 +1,162 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// FileSink is a [podmill.StatusSink] for agents without an API server. It keeps one file a pod, <dir>/<uid>.json, which holds
+// a v1 Pod with metadata and status. A file is replaced at once: a reader sees the old one or the new one.
+type FileSink struct {
+	dir string
+}
+
+// NewFileSink returns a sink that keeps its files in dir, and makes dir if it is not there.
+func NewFileSink(dir string) (*FileSink, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("make status directory: %w", err)
+	}
+	return &FileSink{dir: dir}, nil
+}
+
+// UpdateStatus writes the pod's file, unless it says the same already.
+func (s *FileSink) UpdateStatus(_ context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
+	path, err := s.path(pod.UID)
+	if err != nil {
+		return err
+	}
+	record := corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Generation: pod.Generation},
+		Status:     *status,
+	}
+	data, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode status of pod %s: %w", podmill.RefOf(pod), err)
+	}
+	data = append(data, '\n')
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) { //nolint:gosec // path was checked
+		return nil
+	}
+	if err := replace(path, data); err != nil {
+		return fmt.Errorf("write status of pod %s: %w", podmill.RefOf(pod), err)
+	}
+	return nil
+}
+
+// FinishPod removes the pod's file.
+func (s *FileSink) FinishPod(_ context.Context, pod *corev1.Pod) error {
+	path, err := s.path(pod.UID)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove status of pod %s: %w", podmill.RefOf(pod), err)
+	}
+	return nil
+}
+
+// Load returns the statuses that are on disk, by UID: what an agent knew before it was restarted. A file that cannot be read or that is
+// not what UpdateStatus writes is left alone and named in the error, which does not keep the others from being returned.
+func (s *FileSink) Load() (map[types.UID]corev1.PodStatus, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read status directory: %w", err)
+	}
+	statuses := map[types.UID]corev1.PodStatus{}
+	var errs []error
+	for _, entry := range entries {
+		uid, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok || !entry.Type().IsRegular() {
+			continue
+		}
+		var record corev1.Pod
+		data, err := os.ReadFile(filepath.Join(s.dir, entry.Name())) //nolint:gosec // a name that the directory gave
+		if err == nil {
+			err = json.Unmarshal(data, &record)
+		}
+		if err == nil && string(record.UID) != uid {
+			err = fmt.Errorf("it says that it is of pod %q", record.UID)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read status file %s: %w", entry.Name(), err))
+			continue
+		}
+		statuses[record.UID] = record.Status
+	}
+	return statuses, errors.Join(errs...)
+}
+
+// Cleanup removes the files of pods that nobody keeps, and what an interrupted write left.
+func (s *FileSink) Cleanup(_ context.Context, keep func(types.UID) bool) error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("read status directory: %w", err)
+	}
+	var errs []error
+	for _, entry := range entries {
+		uid, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok || !entry.Type().IsRegular() || keep(types.UID(uid)) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove status file: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// path returns the pod's file. A UID that is not a plain file name is refused.
+func (s *FileSink) path(uid types.UID) (string, error) {
+	name := string(uid)
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || len(name) > 200 {
+		return "", fmt.Errorf("pod UID %q cannot name a file", name)
+	}
+	return filepath.Join(s.dir, name+".json"), nil
+}
+
+// replace puts a file with data in the place of path, whatever was there, in one step. The old content survives a crash until the
+// new one is on disk.
+func replace(path string, data []byte) error {
+	tmp := path + ".tmp"
+	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // path was checked
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return nil
+}
+
+// FuncSink is a [podmill.StatusSink] made of a function. It has nothing to do when a pod is finished.
+type FuncSink func(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error
+
+// UpdateStatus calls the function.
+func (f FuncSink) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
+	return f(ctx, pod, status)
+}
+
+// FinishPod does nothing.
+func (f FuncSink) FinishPod(context.Context, *corev1.Pod) error { return nil }

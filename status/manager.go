@@ -1,0 +1,247 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// Manager delivers statuses to a sink: many pods at once, one pod in order, the newest only. What changes nothing is not
+// sent; a change of readiness or the end of a pod goes before everything else. Its methods may be called concurrently.
+type Manager struct {
+	sink podmill.StatusSink
+	opts options
+	wake chan struct{} // holds one token when there is something to look at
+
+	mu       sync.Mutex
+	entries  map[types.UID]*entry
+	queue    queue
+	inFlight int
+}
+
+// entry is what the manager knows of one pod. It is in the queue, or it is being sent, or there is nothing to send.
+type entry struct {
+	pod    *corev1.Pod
+	status corev1.PodStatus
+	known  bool // status was set
+	dirty  bool // status was not delivered yet
+	finish bool // the pod is done, and the sink was not told yet
+
+	due      time.Time
+	urgent   bool
+	index    int // in the queue; -1 when it is not there
+	sending  bool
+	failures int
+}
+
+// New returns a manager that delivers to sink once it runs.
+func New(sink podmill.StatusSink, opts ...Option) *Manager {
+	return &Manager{sink: sink, opts: newOptions(opts), wake: make(chan struct{}, 1), entries: map[types.UID]*entry{}}
+}
+
+// Set makes status the pod's newest. It returns at once, and does nothing where status is what was set before.
+func (m *Manager) Set(pod *corev1.Pod, status corev1.PodStatus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entry(pod)
+	if e.known && !e.finish && equality.Semantic.DeepEqual(e.status, status) {
+		return
+	}
+	urgent := urgent(&e.status, &status)
+	e.status, e.known, e.dirty, e.finish = status, true, true, false
+	m.schedule(e, urgent)
+}
+
+// Finish says that the pod was to be deleted and is done. The sink is told after the newest status was delivered; then the
+// pod is forgotten, unless Set is called again before.
+func (m *Manager) Finish(pod *corev1.Pod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entry(pod)
+	e.finish = true
+	m.schedule(e, true)
+}
+
+// Status returns the newest status of a pod, delivered or not.
+func (m *Manager) Status(pod types.UID) (corev1.PodStatus, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[pod]
+	if e == nil || !e.known {
+		return corev1.PodStatus{}, false
+	}
+	return e.status, true
+}
+
+// Cleanup finishes every pod that nobody keeps.
+func (m *Manager) Cleanup(_ context.Context, keep func(types.UID) bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for uid, e := range m.entries {
+		if !e.finish && !keep(uid) {
+			e.finish = true
+			m.schedule(e, true)
+		}
+	}
+	return nil
+}
+
+// Run delivers until ctx ends, and then what is still waiting for as long as [WithFlushTimeout] says. It always returns nil.
+func (m *Manager) Run(ctx context.Context) error {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var sends sync.WaitGroup
+	defer sends.Wait()
+	defer stop()
+
+	ended, flushed := ctx.Done(), make(<-chan time.Time)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for draining := false; ; {
+		next, idle := m.start(draining, func(e *entry) {
+			sends.Go(func() { m.send(sending, e, draining) })
+		})
+		if draining && idle {
+			return nil
+		}
+		timer.Reset(next)
+		select {
+		case <-m.wake:
+		case <-timer.C:
+		case <-ended:
+			draining, ended, flushed = true, nil, time.After(m.opts.flush)
+		case <-flushed:
+			return nil
+		}
+	}
+}
+
+// start hands out what is due, as far as there is room, and returns how long there is nothing more to do.
+func (m *Manager) start(draining bool, send func(*entry)) (next time.Duration, idle bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next = time.Hour
+	for m.queue.Len() > 0 && m.inFlight < m.opts.parallel {
+		e := m.queue[0]
+		if wait := time.Until(e.due); wait > 0 && !draining {
+			next = wait
+			break
+		}
+		m.queue.remove(e)
+		e.sending = true
+		m.inFlight++
+		send(e)
+	}
+	return next, m.queue.Len() == 0 && m.inFlight == 0
+}
+
+// send delivers one pod's newest status, and its end where that has come.
+func (m *Manager) send(ctx context.Context, e *entry, last bool) {
+	ctx, cancel := context.WithTimeout(ctx, m.opts.timeout)
+	defer cancel()
+	m.mu.Lock()
+	pod, status, dirty, finish := e.pod, e.status, e.dirty, e.finish
+	e.dirty = false
+	m.mu.Unlock()
+
+	var err error
+	if dirty {
+		begin := time.Now()
+		err = m.sink.UpdateStatus(ctx, pod, &status)
+		m.opts.observer.sent(podmill.RefOf(pod), time.Since(begin), err)
+	}
+	if finish && (err == nil || errors.Is(err, podmill.ErrGone)) {
+		err = m.sink.FinishPod(ctx, pod)
+	}
+	if err != nil && !errors.Is(err, podmill.ErrGone) {
+		logr.FromContextOrDiscard(ctx).Error(fmt.Errorf("deliver status of pod %s: %w", podmill.RefOf(pod), err), "status not delivered", "attempt", e.failures+1)
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.poke()
+	m.inFlight--
+	e.sending = false
+	switch {
+	case err == nil || errors.Is(err, podmill.ErrGone):
+		e.failures = 0
+		if finish && e.finish && !e.dirty {
+			delete(m.entries, pod.UID)
+			return
+		}
+		if e.dirty || e.finish && !finish {
+			m.schedule(e, e.urgent)
+		}
+	default:
+		e.dirty = e.dirty || dirty
+		e.failures++
+		if !last {
+			m.push(e, false, m.opts.backoff(e.failures))
+		}
+	}
+}
+
+// entry returns the pod's entry with the newest version of the pod in it.
+func (m *Manager) entry(pod *corev1.Pod) *entry {
+	e := m.entries[pod.UID]
+	if e == nil {
+		e = &entry{index: -1}
+		m.entries[pod.UID] = e
+	}
+	e.pod = pod
+	return e
+}
+
+// schedule puts the entry where it will be sent: now if it is urgent, else after a moment in which changes that come together become
+// one. One that is being sent comes again when that has ended.
+func (m *Manager) schedule(e *entry, urgent bool) {
+	e.urgent = e.urgent || urgent
+	if e.sending {
+		return
+	}
+	wait := m.opts.debounce
+	if e.urgent {
+		wait = 0
+	}
+	m.push(e, e.urgent, wait)
+	m.poke()
+}
+
+func (m *Manager) push(e *entry, urgent bool, wait time.Duration) {
+	due := time.Now().Add(wait)
+	if e.index >= 0 && e.due.Before(due) && e.urgent == urgent {
+		return
+	}
+	m.queue.remove(e)
+	e.due, e.urgent = due, urgent
+	m.queue.add(e)
+}
+
+func (m *Manager) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// urgent reports whether somebody waits for a change: the pod's readiness turned, or its end has come.
+func urgent(old, status *corev1.PodStatus) bool {
+	return old.Phase != status.Phase && final(status.Phase) || ready(old) != ready(status)
+}
+
+func ready(status *corev1.PodStatus) bool {
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
