@@ -40,7 +40,6 @@ env: ## print the exports that make tests find it
 	@hack/env.sh
 
 clean: down ## remove all state but what was built
-	@hack/down.sh
 	@find "$(PODMILL_DIR)" -mindepth 1 -maxdepth 1 ! -name bin -exec rm -rf --one-file-system {} +
 
 distclean: clean ## remove all

@@ -9,10 +9,10 @@
 . "$(dirname "$0")/lib.sh"
 verb=${1:-} name=${2:-}
 case $name in
-c2) net=10.213.0.0/21 kind=built ;;
-cr) net=10.213.8.0/21 kind=built ;;
-c1) net=10.213.16.0/21 kind=debian ;;
-demo) net=10.213.24.0/21 kind=debian ;;
+c2) net=10.$((50 + id)).0.0/21 kind=built ;;
+cr) net=10.$((50 + id)).8.0/21 kind=built ;;
+c1) net=10.$((50 + id)).16.0/21 kind=debian ;;
+demo) net=10.$((50 + id)).24.0/21 kind=debian ;;
 *) die "usage: containerd.sh start|halt|stop|status c2|cr|c1|demo" ;;
 esac
 need_root "containerd.sh"
@@ -20,7 +20,7 @@ one_at_a_time "$name" "$@"
 
 dir=$PODMILL_DIR/$name
 sock=$dir/run/containerd.sock
-bridge=pm-$name
+bridge=pm-$name-$id
 busybox=$bin/debian/busybox-static/bin/busybox
 cni=$bin/debian/containernetworking-plugins/usr/lib/cni
 if [[ $kind == built ]]; then
@@ -112,7 +112,7 @@ configure() {
 	# overlayfs does not stack on itself, as it would have to inside a container.
 	[[ $(stat -f -c %T "$dir") == overlayfs ]] && snapshotter=native
 	cni_config >"$dir/cni/10-podmill.conflist"
-	version=$("$ctrd/containerd" --version | awk '{print $3}')
+	version=$("$ctrd/containerd" --version 2>/dev/null | awk '{print $3}')
 	case ${version#v} in
 	1.*) config_v2 ;;
 	*) config_v3 ;;
@@ -155,7 +155,7 @@ stop() {
 		umount -l "$mount" || true
 	done < <(awk -v d="$dir/" 'index($5, d) == 1 {print $5}' /proc/self/mountinfo | sort -r)
 	"$busybox" ip link show "$bridge" >/dev/null 2>&1 && "$busybox" ip link del "$bridge"
-	cgroups_remove "podmill-$name"
+	cgroups_remove "podmill-$name-$id"
 	rm -rf --one-file-system "$dir/run" "$dir/ipam"
 	say "containerd $name is stopped"
 }

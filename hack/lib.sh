@@ -7,6 +7,9 @@ hack=$repo/hack
 # Short, because a unix socket's path may have at most 107 bytes.
 export PODMILL_DIR=${PODMILL_DIR:-/var/tmp/podmill}
 bin=$PODMILL_DIR/bin
+# Another state directory means other bridges, subnets and cgroups as well.
+# shellcheck disable=SC2034
+id=$(($(cksum <<<"$PODMILL_DIR" | cut -d' ' -f1) % 200))
 # shellcheck source=hack/versions.sh
 . "$hack/versions.sh"
 # A go.work of the caller's must not change what is built.
@@ -70,7 +73,7 @@ go_install() {
 # go_tool NAME builds a command of the tools module; cheap when nothing changed.
 go_tool() {
 	mkdir -p "$bin"
-	(cd "$repo/tools" && CGO_ENABLED=0 go build -trimpath -o "$bin/$1" "./$1")
+	(cd "$repo/tools" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$bin/$1" "./$1")
 }
 
 # alive PIDFILE TEXT: the process that was noted there still runs, and is ours

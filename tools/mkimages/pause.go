@@ -57,7 +57,7 @@ func pauseELF(arch string) ([]byte, error) {
 	var b bytes.Buffer
 	for _, field := range []any{
 		[16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, // 64 bit, little endian
-		uint16(2), machine, uint32(1), // an executable
+		uint16(2), machine, uint32(1),          // an executable
 		uint64(pauseBase + headers), uint64(64), uint64(0), // entry, program headers, sections
 		uint32(0), uint16(64), uint16(56), uint16(1), uint16(64), uint16(0), uint16(0),
 		uint32(1), uint32(5), uint64(0), // load, readable and executable, from the file's start

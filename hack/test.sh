@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# test.sh runs every test under the race detector, on the real parts that it
+# starts and in the end stops, those excepted that ran before.
+. "$(dirname "$0")/lib.sh"
+need_root "make test"
+
+started=()
+stop() {
+	local name
+	trap '' INT TERM
+	for name in "${started[@]}"; do
+		case $name in
+		registry) "$hack/registry.sh" stop ;;
+		*) "$hack/containerd.sh" stop "$name" ;;
+		esac
+	done
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+# cgroup_v2 runs the tests of cgroup where the machine's controllers are on v2.
+cgroup_v2() {
+	local tmp
+	if [[ $(uname -m) != x86_64 ]]; then
+		say "cgroup v2 left out: its VM is emulated on x86-64 only"
+		return
+	fi
+	say "cgroup v2, in an emulated VM"
+	tmp=$(mktemp -d "$PODMILL_DIR/.vm.XXXXXX")
+	CGO_ENABLED=0 go test -c -o "$tmp/cgroup.test" ./cgroup
+	[[ ! -d cgroup/testdata ]] || cp -r cgroup/testdata "$tmp"
+	"$hack/vm.sh" "$tmp/cgroup.test" -test.v=test2json |
+		go tool test2json -p github.com/podmill/podmill/cgroup | "$bin/gotest"
+	rm -rf "$tmp"
+}
+
+"$hack/setup.sh" test
+for name in c2 c1; do
+	"$hack/containerd.sh" status "$name" 2>/dev/null || started+=("$name")
+	"$hack/containerd.sh" start "$name"
+done
+"$hack/registry.sh" status || started+=(registry)
+"$hack/registry.sh" start
+eval "$("$hack/env.sh")"
+
+failed=0
+cd "$repo"
+"$hack/gotest.sh" -race -count=1 -timeout=20m ./... || failed=1
+(cd tools && "$hack/gotest.sh" -race -count=1 ./...) || failed=1
+cgroup_v2 || failed=1
+exit $failed
