@@ -119,7 +119,7 @@ configure() {
 	esac >"$dir/config.toml"
 }
 
-start() {
+launch() {
 	mkdir -p "$dir"/{cni,run,root}
 	if ! running; then
 		configure
@@ -128,26 +128,28 @@ start() {
 		echo $! >"$dir/pid"
 	fi
 	"$bin/cri" wait "unix://$sock" || die "containerd $name does not come up; see $dir/log"
-	# Only what is new is imported: it takes seconds.
+}
+
+start() {
+	launch
 	if ! cmp -s "$PODMILL_DIR/images/test.tar" "$dir/imported.tar"; then
-		"$ctrd/ctr" -a "$sock" -n k8s.io images import --all-platforms "$PODMILL_DIR/images/test.tar" >/dev/null
+		"$ctrd/ctr" -a "$sock" -n k8s.io images import "$PODMILL_DIR/images/test.tar" >/dev/null
 		cp "$PODMILL_DIR/images/test.tar" "$dir/imported.tar"
 	fi
 	"$bin/cri" wait "unix://$sock" podmill.test/pause:1 podmill.test/busybox:1
 	say "containerd $name: unix://$sock"
 }
 
-# stop leaves nothing behind, whatever state a crash or kill -9 left: pods by
-# the front door while the daemon lives, then what is left of them by force.
+# stop leaves nothing behind, whatever state a crash or kill -9 left: pods go by
+# the front door, for which the daemon comes back if need be, so that the port
+# mappings of a pod are undone too; then what is left goes by force.
 stop() {
-	local id pid mount
-	[[ -d $dir ]] || return 0
-	if running; then
-		timeout 120 "$bin/cri" purge "unix://$sock" || say "some pods of $name did not end; they are killed"
-	fi
+	local c pid mount
+	[[ -d $dir/run ]] || return 0
+	(launch && "$bin/cri" purge "unix://$sock") || say "some pods of $name did not end; they are killed"
 	end "$dir/pid" "--config $dir/config.toml"
-	for id in "$dir"/run/runc/k8s.io/*/; do
-		[[ ! -d $id ]] || "$runc/runc" --root "$dir/run/runc/k8s.io" delete -f "$(basename "$id")" || true
+	for c in "$dir"/run/runc/k8s.io/*/; do
+		[[ ! -d $c ]] || "$runc/runc" --root "$dir/run/runc/k8s.io" delete -f "$(basename "$c")" || true
 	done
 	for pid in $(shims); do kill -KILL "$pid" 2>/dev/null || true; done
 	# Deepest first; a path with a space would be escaped, ours has none.
@@ -156,7 +158,8 @@ stop() {
 	done < <(awk -v d="$dir/" 'index($5, d) == 1 {print $5}' /proc/self/mountinfo | sort -r)
 	"$busybox" ip link show "$bridge" >/dev/null 2>&1 && "$busybox" ip link del "$bridge"
 	cgroups_remove "podmill-$name-$id"
-	rm -rf --one-file-system "$dir/run" "$dir/ipam"
+	mv -f "$dir/log" "$PODMILL_DIR/$name.log"
+	rm -rf --one-file-system "$dir"
 	say "containerd $name is stopped"
 }
 

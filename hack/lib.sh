@@ -112,9 +112,10 @@ one_at_a_time() {
 # cgroups_remove PREFIX removes the cgroups below every hierarchy's root whose
 # name starts so. One with a live process in it stays.
 cgroups_remove() {
-	local mount
+	local mount dir
 	while read -r mount; do
-		find "$mount" -mindepth 1 -maxdepth 1 -type d -name "$1*" \
-			-exec find {} -depth -type d -exec rmdir {} \; \; 2>/dev/null || true
+		for dir in "$mount/$1"*/; do
+			[[ ! -d $dir ]] || find "$dir" -depth -type d -exec rmdir {} + 2>/dev/null || true
+		done
 	done < <(awk '/ - cgroup2? / {print $5}' /proc/self/mountinfo)
 }

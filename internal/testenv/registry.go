@@ -77,7 +77,7 @@ func (r Registry) push(name string, size int) (string, error) {
 	}
 	for _, base := range m.Layers {
 		mount := "/v2/" + repository + "/blobs/uploads/?mount=" + base.Digest + "&from=busybox"
-		if _, err := r.do(http.MethodPost, mount, "", nil, http.StatusCreated); err != nil {
+		if _, _, err := r.do(http.MethodPost, mount, "", nil, http.StatusCreated); err != nil {
 			return "", err
 		}
 	}
@@ -99,7 +99,7 @@ func (r Registry) push(name string, size int) (string, error) {
 	if data, err = json.Marshal(m); err != nil {
 		return "", err
 	}
-	if _, err := r.do(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, data, http.StatusCreated); err != nil {
+	if _, _, err := r.do(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, data, http.StatusCreated); err != nil {
 		return "", err
 	}
 	return r.Addr + "/" + name, nil
@@ -119,28 +119,28 @@ func freshLayer(size int) []byte {
 // upload stores a blob in one request, as the distribution API's POST then PUT.
 func (r Registry) upload(repository, mediaType string, data []byte) (descriptor, error) {
 	d := descriptor{MediaType: mediaType, Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Size: len(data)}
-	resp, err := r.do(http.MethodPost, "/v2/"+repository+"/blobs/uploads/", "", nil, http.StatusAccepted)
+	header, _, err := r.do(http.MethodPost, "/v2/"+repository+"/blobs/uploads/", "", nil, http.StatusAccepted)
 	if err != nil {
 		return d, err
 	}
-	to := strings.TrimPrefix(resp.Header.Get("Location"), "http://"+r.Addr)
-	_, err = r.do(http.MethodPut, to+"&digest="+d.Digest, "application/octet-stream", data, http.StatusCreated)
+	to := strings.TrimPrefix(header.Get("Location"), "http://"+r.Addr)
+	_, _, err = r.do(http.MethodPut, to+"&digest="+d.Digest, "application/octet-stream", data, http.StatusCreated)
 	return d, err
 }
 
 func (r Registry) get(path string, into any) error {
-	resp, err := r.do(http.MethodGet, path, "", nil, http.StatusOK)
+	_, body, err := r.do(http.MethodGet, path, "", nil, http.StatusOK)
 	if err != nil {
 		return err
 	}
-	return json.NewDecoder(resp.Body).Decode(into)
+	return json.Unmarshal(body, into)
 }
 
-// do sends one request; the response's body is already read.
-func (r Registry) do(method, path, contentType string, body []byte, want int) (*http.Response, error) {
+// do sends one request and returns the answer's header and body.
+func (r Registry) do(method, path, contentType string, body []byte, want int) (http.Header, []byte, error) {
 	req, err := http.NewRequest(method, "http://"+r.Addr+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	req.Header.Set("Accept", manifestType)
 	if contentType != "" {
@@ -151,16 +151,15 @@ func (r Registry) do(method, path, contentType string, body []byte, want int) (*
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if resp.StatusCode != want {
-		return nil, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, data)
+		return nil, nil, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, data)
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	return resp, nil
+	return resp.Header, data, nil
 }
