@@ -48,16 +48,16 @@ func Copy(ctx context.Context, path string, opts Options, stdout, stderr io.Writ
 	out := &output{opts: opts, stdout: stdout, stderr: stderr}
 	lines := &lineReader{r: bufio.NewReaderSize(file, maxLine)}
 	for {
-		// What is asked before the read holds after it: a container that was over before has written all that it will.
+		// What is asked before the read holds after it: a container that was over before has written all that it will, and so
+		// has a file whose successor is there.
 		more := opts.Follow != nil && opts.Follow()
-		if err := out.drain(lines); err != nil {
-			if errors.Is(err, errLimit) {
-				return nil
-			}
-			return err
-		}
 		next, err := rotated(file, path)
+		if err == nil {
+			err = out.drain(lines)
+		}
 		switch {
+		case errors.Is(err, errLimit):
+			return nil
 		case err != nil:
 			return err
 		case next != nil:
