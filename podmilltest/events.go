@@ -1,0 +1,78 @@
+package podmilltest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// watcher is a stream of events. The pods that changed wait in a set that is no longer than there are pods.
+type watcher struct {
+	pods []types.UID
+	wake chan struct{}
+	stop error
+}
+
+// StreamEvents implements [podmill.EventStreamer]. Changes of one pod that come faster than they are taken are one event.
+func (r *Runtime) StreamEvents(ctx context.Context, connected func(), on func(pod types.UID)) error {
+	if r.quiet {
+		return errors.ErrUnsupported
+	}
+	end := r.log.begin(OpStreamEvents, "")
+	err := r.stream(ctx, connected, on)
+	end(err)
+	return err
+}
+
+func (r *Runtime) stream(ctx context.Context, connected func(), on func(pod types.UID)) error {
+	w := &watcher{wake: make(chan struct{}, 1)}
+	err := r.delayed(ctx, OpStreamEvents, func() error {
+		r.watchers[w] = struct{}{}
+		return nil
+	})
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.watchers, w)
+	}()
+	if err != nil {
+		return err
+	}
+	connected()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.wake:
+		}
+		r.mu.Lock()
+		pods, stop := w.pods, w.stop
+		w.pods = nil
+		r.mu.Unlock()
+		for _, uid := range pods {
+			on(uid)
+		}
+		if stop != nil {
+			return stop
+		}
+	}
+}
+
+// changed tells the streams that something of a pod has changed.
+func (r *Runtime) changed(p *pod) {
+	for w := range r.watchers {
+		if !slices.Contains(w.pods, p.UID) {
+			w.pods = append(w.pods, p.UID)
+			w.signal()
+		}
+	}
+}
+
+func (w *watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
