@@ -1,0 +1,26 @@
+// Package env works out what a container's environment, command and arguments are.
+//
+// # Usage
+//
+//	vars, skipped, err := env.Resolve(env.Input{Pod: pod, Container: c, ConfigMap: ..., Secret: ...})
+//	command, args := env.Command(c, vars)
+//
+// # Guarantees
+//
+// Everything is pure: the same input gives the same list in the same order. Variables of envFrom come first, a later source over
+// an earlier one, and those of env over all of them. $(NAME) in a value, a command or an argument stands for a variable that was
+// defined before; $$ is a plain $; a reference to what is not defined stays as it is written. Values that come from an
+// object or a field are not expanded. An object is asked for once, so that all its keys are of one version.
+//
+// What a container cannot start without is a [podmill.ReasonError] with the reason CreateContainerConfigError, which names
+// the variable, the object and the key, and never a value. A key of envFrom that is no name of a variable is left out and
+// reported; the container starts.
+//
+// # What you implement
+//
+// The two functions of [Input] that return objects.
+//
+// # Concurrency
+//
+// There is no state.
+package env

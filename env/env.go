@@ -1,0 +1,229 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podmill/podmill"
+)
+
+// Input is what a container's environment is made of.
+type Input struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// PodIPs and HostIPs are the addresses of the pod and of its node, the primary one first. A field that needs one that
+	// is not known is an error.
+	PodIPs, HostIPs []string
+	// Allocatable is what the node has for pods: the limit of a container that has none.
+	Allocatable corev1.ResourceList
+	// ConfigMap and Secret return the object of that name in the pod's namespace, podmill.ErrNotFound if there is none. A
+	// reference to a kind whose function is nil is an error.
+	ConfigMap func(name string) (*corev1.ConfigMap, error)
+	Secret    func(name string) (*corev1.Secret, error)
+}
+
+// Skipped is an object whose keys could not all be variables.
+type Skipped struct {
+	Kind      string // "configMap" or "secret"
+	Namespace string
+	Name      string
+	Keys      []string // with their prefix, sorted
+}
+
+// String is what the kubelet says in its event InvalidEnvironmentVariableNames.
+func (s Skipped) String() string {
+	return fmt.Sprintf("Keys [%s] from the EnvFrom %s %s/%s were skipped since they are considered invalid environment variable names.",
+		strings.Join(s.Keys, ", "), s.Kind, s.Namespace, s.Name)
+}
+
+// Resolve returns the variables of a container, each name once, and what was left out. The error is a *podmill.ReasonError.
+func Resolve(in Input) (vars []podmill.EnvVar, skipped []Skipped, err error) {
+	r := resolver{Input: in, index: map[string]int{}, objects: map[string]content{}}
+	for i := range in.Container.EnvFrom {
+		if err := r.addSource(&in.Container.EnvFrom[i]); err != nil {
+			return nil, nil, configError("envFrom[%d]: %w", i, err)
+		}
+	}
+	for i := range in.Container.Env {
+		if err := r.addVar(&in.Container.Env[i]); err != nil {
+			return nil, nil, configError("env %s: %w", in.Container.Env[i].Name, err)
+		}
+	}
+	return r.vars, r.skipped, nil
+}
+
+// Command returns the container's command and arguments with its variables put in. Each is empty where the container leaves it to its image.
+func Command(c *corev1.Container, vars []podmill.EnvVar) (command, args []string) {
+	values := make(map[string]string, len(vars))
+	for _, v := range vars {
+		values[v.Name] = v.Value
+	}
+	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+	return expandAll(c.Command, lookup), expandAll(c.Args, lookup)
+}
+
+type resolver struct {
+	Input
+	vars    []podmill.EnvVar
+	index   map[string]int // of a name in vars
+	skipped []Skipped
+	objects map[string]content // by kind and name
+}
+
+// content is the keys of a ConfigMap or Secret, and nothing if there is no such object.
+type content struct {
+	data  map[string]string
+	found bool
+}
+
+func (r *resolver) set(name, value string) {
+	if i, ok := r.index[name]; ok {
+		r.vars[i].Value = value
+		return
+	}
+	r.index[name] = len(r.vars)
+	r.vars = append(r.vars, podmill.EnvVar{Name: name, Value: value})
+}
+
+func (r *resolver) lookup(name string) (string, bool) {
+	i, ok := r.index[name]
+	if !ok {
+		return "", false
+	}
+	return r.vars[i].Value, true
+}
+
+func (r *resolver) addSource(from *corev1.EnvFromSource) error {
+	var kind, name string
+	var optional *bool
+	switch {
+	case from.ConfigMapRef != nil:
+		kind, name, optional = "configMap", from.ConfigMapRef.Name, from.ConfigMapRef.Optional
+	case from.SecretRef != nil:
+		kind, name, optional = "secret", from.SecretRef.Name, from.SecretRef.Optional
+	default:
+		return errors.New("names neither a configMap nor a secret")
+	}
+	object, err := r.object(kind, name)
+	if err != nil {
+		return err
+	}
+	if !object.found {
+		return missing(optional, "%s %q not found", strings.ToLower(kind), name)
+	}
+	skipped := Skipped{Kind: kind, Namespace: r.Pod.Namespace, Name: name}
+	for _, key := range slices.Sorted(maps.Keys(object.data)) {
+		variable := from.Prefix + key
+		if len(validation.IsEnvVarName(variable)) > 0 {
+			skipped.Keys = append(skipped.Keys, variable)
+			continue
+		}
+		r.set(variable, object.data[key])
+	}
+	if len(skipped.Keys) > 0 {
+		r.skipped = append(r.skipped, skipped)
+	}
+	return nil
+}
+
+// addVar adds one variable; one whose optional source is missing is left out.
+func (r *resolver) addVar(v *corev1.EnvVar) error {
+	if v.ValueFrom == nil {
+		r.set(v.Name, Expand(v.Value, r.lookup))
+		return nil
+	}
+	var value string
+	var err error
+	switch from := v.ValueFrom; {
+	case from.FieldRef != nil:
+		value, err = r.field(from.FieldRef.FieldPath)
+	case from.ResourceFieldRef != nil:
+		value, err = r.resource(from.ResourceFieldRef)
+	case from.ConfigMapKeyRef != nil:
+		ref := from.ConfigMapKeyRef
+		return r.addKey(v.Name, "configMap", ref.Name, ref.Key, ref.Optional)
+	case from.SecretKeyRef != nil:
+		ref := from.SecretKeyRef
+		return r.addKey(v.Name, "secret", ref.Name, ref.Key, ref.Optional)
+	case from.FileKeyRef != nil:
+		err = errors.New("fileKeyRef is not supported")
+	default:
+		err = errors.New("valueFrom names no source")
+	}
+	if err == nil {
+		r.set(v.Name, value)
+	}
+	return err
+}
+
+func (r *resolver) addKey(variable, kind, name, key string, optional *bool) error {
+	object, err := r.object(kind, name)
+	if err != nil {
+		return err
+	}
+	if !object.found {
+		return missing(optional, "%s %q not found", strings.ToLower(kind), name)
+	}
+	value, ok := object.data[key]
+	if !ok {
+		return missing(optional, "couldn't find key %s in %s %s/%s", key, strings.ToUpper(kind[:1])+kind[1:], r.Pod.Namespace, name)
+	}
+	r.set(variable, value)
+	return nil
+}
+
+// object returns what an object holds. Only "not found" makes it missing: a provider that cannot tell is an error, also for
+// an optional reference, or a container would start without what it will find there a moment later.
+func (r *resolver) object(kind, name string) (content, error) {
+	id := kind + "/" + name
+	if c, ok := r.objects[id]; ok {
+		return c, nil
+	}
+	data, err := r.fetch(kind, name)
+	if err != nil && !errors.Is(err, podmill.ErrNotFound) {
+		return content{}, fmt.Errorf("%s %q: %w", strings.ToLower(kind), name, err)
+	}
+	r.objects[id] = content{data: data, found: err == nil}
+	return r.objects[id], nil
+}
+
+func (r *resolver) fetch(kind, name string) (map[string]string, error) {
+	switch {
+	case kind == "configMap" && r.ConfigMap != nil:
+		o, err := r.ConfigMap(name)
+		if err != nil {
+			return nil, err
+		}
+		return o.Data, nil
+	case kind == "secret" && r.Secret != nil:
+		o, err := r.Secret(name)
+		if err != nil {
+			return nil, err
+		}
+		data := make(map[string]string, len(o.Data))
+		for k, v := range o.Data {
+			data[k] = string(v)
+		}
+		return data, nil
+	}
+	return nil, errors.New("nothing provides such objects here")
+}
+
+// missing is an error unless the reference is optional.
+func missing(optional *bool, format string, args ...any) error {
+	if optional != nil && *optional {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+func configError(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &podmill.ReasonError{Reason: "CreateContainerConfigError", Message: err.Error(), Err: err}
+}
