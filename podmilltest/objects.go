@@ -1,0 +1,130 @@
+package podmilltest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/podmill/podmill"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Objects holds ConfigMaps and Secrets, and tells of their changes.
+type Objects struct {
+	mu         sync.Mutex
+	configMaps map[podmill.ObjectRef]*corev1.ConfigMap
+	secrets    map[podmill.ObjectRef]*corev1.Secret
+	watchers   map[*func(podmill.ObjectRef)]struct{}
+	reads      int
+	fail       error
+}
+
+var (
+	_ podmill.ConfigMaps    = (*Objects)(nil)
+	_ podmill.Secrets       = (*Objects)(nil)
+	_ podmill.ObjectWatcher = (*Objects)(nil)
+)
+
+// NewObjects returns no objects.
+func NewObjects() *Objects {
+	return &Objects{
+		configMaps: map[podmill.ObjectRef]*corev1.ConfigMap{},
+		secrets:    map[podmill.ObjectRef]*corev1.Secret{},
+		watchers:   map[*func(podmill.ObjectRef)]struct{}{},
+	}
+}
+
+func configMapRef(namespace, name string) podmill.ObjectRef {
+	return podmill.ObjectRef{Kind: "ConfigMap", Namespace: namespace, Name: name}
+}
+
+func secretRef(namespace, name string) podmill.ObjectRef {
+	return podmill.ObjectRef{Kind: "Secret", Namespace: namespace, Name: name}
+}
+
+// SetConfigMap adds or replaces a ConfigMap.
+func (o *Objects) SetConfigMap(cm *corev1.ConfigMap) {
+	ref := configMapRef(cm.Namespace, cm.Name)
+	o.change(ref, func() { o.configMaps[ref] = cm })
+}
+
+// SetSecret adds or replaces a Secret.
+func (o *Objects) SetSecret(s *corev1.Secret) {
+	ref := secretRef(s.Namespace, s.Name)
+	o.change(ref, func() { o.secrets[ref] = s })
+}
+
+// Delete takes an object away.
+func (o *Objects) Delete(ref podmill.ObjectRef) {
+	o.change(ref, func() {
+		delete(o.configMaps, ref)
+		delete(o.secrets, ref)
+	})
+}
+
+// Fail makes every look-up return err, until it is nil again.
+func (o *Objects) Fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fail = err
+}
+
+// Reads returns how many look-ups there were.
+func (o *Objects) Reads() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.reads
+}
+
+// change does it, and tells the watchers.
+func (o *Objects) change(ref podmill.ObjectRef, do func()) {
+	o.mu.Lock()
+	do()
+	watchers := slices.Collect(maps.Keys(o.watchers))
+	o.mu.Unlock()
+	for _, changed := range watchers {
+		(*changed)(ref)
+	}
+}
+
+// ConfigMap implements [podmill.ConfigMaps].
+func (o *Objects) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+	return find(ctx, o, o.configMaps, configMapRef(namespace, name))
+}
+
+// Secret implements [podmill.Secrets].
+func (o *Objects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return find(ctx, o, o.secrets, secretRef(namespace, name))
+}
+
+func find[T any](ctx context.Context, o *Objects, all map[podmill.ObjectRef]*T, ref podmill.ObjectRef) (*T, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reads++
+	err := ctx.Err()
+	if err == nil {
+		err = o.fail
+	}
+	found := all[ref]
+	if err == nil && found == nil {
+		err = podmill.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s/%s: %w", ref.Kind, ref.Namespace, ref.Name, err)
+	}
+	return found, nil
+}
+
+// WatchObjects implements [podmill.ObjectWatcher].
+func (o *Objects) WatchObjects(ctx context.Context, changed func(podmill.ObjectRef)) error {
+	o.mu.Lock()
+	o.watchers[&changed] = struct{}{}
+	o.mu.Unlock()
+	<-ctx.Done()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.watchers, &changed)
+	return ctx.Err()
+}
