@@ -7,7 +7,7 @@ export GOWORK := off
 .PHONY: help demo test unit lint bench fmt up down env clean distclean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## run pods from manifests on a private containerd; DEMO_SECONDS=N ends by itself
 	@hack/demo.sh
