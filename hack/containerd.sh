@@ -28,8 +28,9 @@ if [[ $kind == built ]]; then
 else
 	ctrd=$bin/debian/containerd/usr/bin runc=$bin/debian/runc/usr/sbin
 fi
-if [[ $name == demo ]] && installed=$(command -v containerd) && command -v runc containerd-shim-runc-v2 ctr >/dev/null; then
-	ctrd=$(dirname "$installed") runc=$(dirname "$(command -v runc)")
+if [[ $name == demo ]] && installed=$(command -v containerd) && [[ -x ${installed%/*}/ctr ]] &&
+	command -v containerd-shim-runc-v2 >/dev/null && command -v runc >/dev/null; then
+	ctrd=${installed%/*} runc=$(dirname "$(command -v runc)")
 fi
 
 running() { alive "$dir/pid" "--config $dir/config.toml"; }
