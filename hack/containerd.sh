@@ -33,6 +33,10 @@ if [[ $name == demo ]] && installed=$(command -v containerd) && [[ -x ${installe
 	ctrd=${installed%/*} runc=$(dirname "$(command -v runc)")
 fi
 
+# overlayfs does not stack on itself, as it would have to inside a container.
+snapshotter=overlayfs
+[[ $(stat -f -c %T "$PODMILL_DIR") != overlayfs ]] || snapshotter=native
+
 running() { alive "$dir/pid" "--config $dir/config.toml"; }
 
 cni_config() {
@@ -109,9 +113,6 @@ config_v2() {
 
 configure() {
 	local version
-	snapshotter=overlayfs
-	# overlayfs does not stack on itself, as it would have to inside a container.
-	[[ $(stat -f -c %T "$dir") == overlayfs ]] && snapshotter=native
 	cni_config >"$dir/cni/10-podmill.conflist"
 	version=$("$ctrd/containerd" --version 2>/dev/null | awk '{print $3}')
 	case ${version#v} in
@@ -134,7 +135,8 @@ launch() {
 start() {
 	launch
 	if ! cmp -s "$PODMILL_DIR/images/test.tar" "$dir/imported.tar"; then
-		"$ctrd/ctr" -a "$sock" -n k8s.io images import "$PODMILL_DIR/images/test.tar" >/dev/null
+		"$ctrd/ctr" -a "$sock" -n k8s.io images import --snapshotter "$snapshotter" "$PODMILL_DIR/images/test.tar" \
+			>>"$dir/log" 2>&1 || die "containerd $name does not take the images; see $dir/log"
 		cp "$PODMILL_DIR/images/test.tar" "$dir/imported.tar"
 	fi
 	"$bin/cri" wait "unix://$sock" podmill.test/pause:1 podmill.test/busybox:1
