@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // Reasons that this package gives by itself. The others come with the observation or the progress of a pod.
@@ -16,9 +17,6 @@ const (
 	reasonError             = "Error"
 	reasonUnknown           = "ContainerStatusUnknown"
 )
-
-// exitUnknown is what a container is reported with whose end nobody saw, as the kubelet does: never an invented 0.
-const exitUnknown = 137
 
 type kind int
 
@@ -178,7 +176,7 @@ func (cs *containers) id(id string) string {
 
 func vanished(old *corev1.ContainerStatus, message string) *corev1.ContainerStateTerminated {
 	return &corev1.ContainerStateTerminated{
-		ExitCode: exitUnknown, Reason: reasonUnknown, Message: message,
+		ExitCode: lifecycle.ExitUnknown, Reason: reasonUnknown, Message: message,
 		StartedAt: old.State.Running.StartedAt, ContainerID: old.ContainerID,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 	"github.com/podmill/podmill/internal/qos"
 )
 
@@ -109,10 +110,8 @@ func ephemeral(spec *corev1.PodSpec) []corev1.Container {
 	return out
 }
 
-// sidecar reports whether an init container is a sidecar (KEP-753): one that runs beside the others instead of before them.
-func sidecar(c *corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-}
+// sidecar reports whether an init container runs beside the others instead of before them (KEP-753).
+func sidecar(c *corev1.Container) bool { return lifecycle.InitKind(c) == lifecycle.Sidecar }
 
 // initialized reports whether the pod's init containers are done. A container of the pod that was ever started proves that they were, even if
 // they have been collected since.

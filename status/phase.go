@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // nextPhase returns the phase that a status tells. A final phase is told only once nothing of the pod can still run, and
@@ -14,7 +15,7 @@ func nextPhase(in *Input, status *corev1.PodStatus, initialized bool) corev1.Pod
 	if final(in.Last.Phase) {
 		return in.Last.Phase
 	}
-	phase := phaseOf(&in.Pod.Spec, status, initialized)
+	phase := phaseOf(in.Pod, status, initialized)
 	if in.Progress.Stopped {
 		phase = stoppedPhase(in, status)
 	} else if final(phase) && mayRun(in.Seen) {
@@ -24,42 +25,32 @@ func nextPhase(in *Input, status *corev1.PodStatus, initialized bool) corev1.Pod
 }
 
 // phaseOf is the phase by the states of the containers, as the pod lifecycle documents it.
-func phaseOf(spec *corev1.PodSpec, status *corev1.PodStatus, initialized bool) corev1.PodPhase {
+func phaseOf(pod *corev1.Pod, status *corev1.PodStatus, initialized bool) corev1.PodPhase {
 	if !initialized {
-		if initFailed(spec, status) {
+		if initFailed(pod, status) {
 			return corev1.PodFailed
 		}
 		return corev1.PodPending
 	}
-	var running, stopped, succeeded int
+	running, failed := false, false
 	for i := range status.ContainerStatuses {
 		s := &status.ContainerStatuses[i]
-		end := s.State.Terminated
-		if s.State.Waiting != nil {
-			// One that waits to be restarted has been started before, and counts by how it ended.
-			end = s.LastTerminationState.Terminated
-		}
-		switch {
-		case s.State.Running != nil:
-			running++
-		case end == nil:
-			return corev1.PodPending
-		default:
-			stopped++
-			if end.ExitCode == 0 && s.State.Terminated != nil {
-				succeeded++
-			}
+		switch end := s.State.Terminated; {
+		case end == nil && s.State.Running == nil && s.LastTerminationState.Terminated == nil:
+			return corev1.PodPending // it was never started
+		case end == nil, lifecycle.Restarts(pod, &pod.Spec.Containers[i], lifecycle.App, end.ExitCode):
+			running = true // or it will be again
+		case end.ExitCode != 0:
+			failed = true
 		}
 	}
 	switch {
-	case running > 0 || stopped == 0 || spec.RestartPolicy == corev1.RestartPolicyAlways:
+	case running:
 		return corev1.PodRunning
-	case succeeded == stopped:
-		return corev1.PodSucceeded
-	case spec.RestartPolicy == corev1.RestartPolicyNever:
+	case failed:
 		return corev1.PodFailed
 	default:
-		return corev1.PodRunning
+		return corev1.PodSucceeded
 	}
 }
 
@@ -79,13 +70,11 @@ func stoppedPhase(in *Input, status *corev1.PodStatus) corev1.PodPhase {
 }
 
 // initFailed reports whether an init container failed that will not be tried again.
-func initFailed(spec *corev1.PodSpec, status *corev1.PodStatus) bool {
-	if spec.RestartPolicy != corev1.RestartPolicyNever {
-		return false
-	}
-	for i := range spec.InitContainers {
-		t := status.InitContainerStatuses[i].State.Terminated
-		if t != nil && t.ExitCode != 0 && !sidecar(&spec.InitContainers[i]) {
+func initFailed(pod *corev1.Pod, status *corev1.PodStatus) bool {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		end := status.InitContainerStatuses[i].State.Terminated
+		if end != nil && end.ExitCode != 0 && !lifecycle.Restarts(pod, c, lifecycle.InitKind(c), end.ExitCode) {
 			return true
 		}
 	}
