@@ -20,10 +20,11 @@ type container struct {
 	seen    podmill.Container
 
 	process *process
-	timer   *time.Timer   // of the process's next step
-	log     *os.File      // nil where there is nowhere to log to
-	done    chan struct{} // closed when it has exited or was removed
-	told    bool          // it was sent its stop signal
+	files   map[string]string // that it wrote, by path
+	timer   *time.Timer       // of the process's next step
+	log     *os.File          // nil where there is nowhere to log to
+	done    chan struct{}     // closed when it has exited or was removed
+	told    bool              // it was sent its stop signal
 }
 
 // CreateContainer implements [podmill.ContainerRunner].
@@ -63,13 +64,13 @@ func (r *Runtime) newContainer(ref podmill.PodRef, spec *podmill.ContainerSpec) 
 			return nil, fmt.Errorf("attempt %d is reserved for container %s", spec.Attempt, other.seen.ID)
 		}
 	}
-	c := &container{spec: spec, sandbox: s, image: image, done: make(chan struct{}), seen: podmill.Container{
+	c := &container{spec: spec, sandbox: s, image: image, files: map[string]string{}, done: make(chan struct{}), seen: podmill.Container{
 		ID:          r.newID("container", string(ref.UID)+spec.Container.Name),
 		SandboxID:   s.seen.ID,
 		Name:        spec.Container.Name,
 		Attempt:     spec.Attempt,
 		State:       podmill.StateCreated,
-		Image:       image.Ref,
+		Image:       image.called(spec.Image),
 		ImageID:     image.seen.RepoDigests[0],
 		CreatedAt:   time.Now(),
 		Labels:      maps.Clone(spec.Labels),

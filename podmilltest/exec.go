@@ -33,7 +33,9 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, command []string
 		return nil, err
 	}
 	for {
+		r.mu.Lock()
 		p.run(time.Now())
+		r.mu.Unlock()
 		if p.exited {
 			return &podmill.ExecResult{Stdout: []byte(out.stdout), Stderr: []byte(out.stderr), ExitCode: p.code}, nil
 		}

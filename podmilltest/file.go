@@ -36,26 +36,50 @@ func (c *container) write(stream, text string) {
 	}
 }
 
-// readFile reads a file of the container: of what is mounted into it, else of its image.
+// readFile reads a file of the container: of what is mounted into it, of what it wrote or its sandbox gave it, else of its image.
 func (c *container) readFile(name string) (string, error) {
 	if host, _, ok := c.hostPath(name); ok {
 		data, err := os.ReadFile(host)
 		return string(data), cause(err)
 	}
-	text, ok := c.image.Files[name]
-	if !ok {
-		return "", fs.ErrNotExist
+	for _, files := range []map[string]string{c.files, c.sandbox.files(), c.image.Files} {
+		if text, ok := files[name]; ok {
+			return text, nil
+		}
 	}
-	return text, nil
+	return "", fs.ErrNotExist
 }
 
-// writeFile writes a file below a mount; elsewhere nothing of a container lasts.
+// files are what a runtime makes for the containers of a sandbox.
+func (s *sandbox) files() map[string]string {
+	files := map[string]string{"/etc/hostname": s.spec.Hostname + "\n"}
+	if dns := s.spec.DNS; dns != nil {
+		var b strings.Builder
+		if len(dns.Searches) > 0 {
+			fmt.Fprintf(&b, "search %s\n", strings.Join(dns.Searches, " "))
+		}
+		for _, server := range dns.Servers {
+			fmt.Fprintf(&b, "nameserver %s\n", server)
+		}
+		if len(dns.Options) > 0 {
+			fmt.Fprintf(&b, "options %s\n", strings.Join(dns.Options, " "))
+		}
+		files["/etc/resolv.conf"] = b.String()
+	}
+	return files
+}
+
+// writeFile writes a file: on the host below a mount, else in the container's own memory.
 func (c *container) writeFile(name, text string, add bool) error {
 	host, readOnly, ok := c.hostPath(name)
 	if readOnly {
 		return errors.New("read-only file system")
 	}
 	if !ok {
+		if add {
+			text = c.files[name] + text
+		}
+		c.files[name] = text
 		return nil
 	}
 	flag := os.O_CREATE | os.O_WRONLY | os.O_TRUNC

@@ -56,6 +56,14 @@ type storedImage struct {
 	seen podmill.Image
 }
 
+// called returns the name by which an image is known that a container was given as name.
+func (s *storedImage) called(name string) string {
+	if name == s.seen.ID && len(s.seen.RepoTags) > 0 {
+		return s.seen.RepoTags[0]
+	}
+	return name
+}
+
 // PullImage implements [podmill.ImageStore]. It returns the image's ID.
 func (r *Runtime) PullImage(ctx context.Context, pull *podmill.ImagePull) (string, error) {
 	remote, known := r.remote[normalize(pull.Image)]

@@ -134,16 +134,22 @@ func (p *process) command(now time.Time, i instruction) {
 	}
 	c := &call{process: p, now: now, args: args[1:], background: i.background}
 	p.status = run(c)
-	if i.redirect == nil {
-		if c.out != "" {
-			p.sys.write("stdout", c.out)
+	p.print(c.out, i.redirect)
+}
+
+// print puts a command's output where it goes.
+func (p *process) print(out string, r *redirect) {
+	switch {
+	case r == nil:
+		p.sys.write("stdout", out)
+	case r.to == nil:
+		p.sys.write("stderr", out)
+	default:
+		to := strings.Join(p.expand(r.to), "")
+		if err := p.sys.writeFile(to, out, r.append); err != nil {
+			p.sys.write("stderr", fmt.Sprintf("sh: can't create %s: %v\n", to, err))
+			p.status = 1
 		}
-		return
-	}
-	to := strings.Join(p.expand(i.redirect.to), "")
-	if err := p.sys.writeFile(to, c.out, i.redirect.append); err != nil {
-		p.sys.write("stderr", fmt.Sprintf("sh: can't create %s: %v\n", to, err))
-		p.status = 1
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	ifOK
 )
 
-// redirect is a command's output that goes to a file.
+// redirect is a command's output that goes elsewhere: to a file or, where to is nil, to standard error.
 type redirect struct {
 	to     word
 	append bool
@@ -148,6 +148,10 @@ func (c *compiler) simple() error {
 			c.tokens, i.background = c.tokens[1:], true
 			break
 		}
+		if t.op == ">&2" {
+			c.tokens, i.redirect = c.tokens[1:], &redirect{}
+			continue
+		}
 		if t.op == ">" || t.op == ">>" {
 			if len(c.tokens) < 2 || c.tokens[1].op != "" {
 				return fmt.Errorf("%s without a file", t.op)
@@ -197,7 +201,7 @@ func scan(script string) ([]token, error) {
 }
 
 func operator(s string) string {
-	for _, op := range []string{"&&", "||", ">>", ";", "\n", "&", ">"} {
+	for _, op := range []string{">&2", "&&", "||", ">>", ";", "\n", "&", ">"} {
 		if strings.HasPrefix(s, op) {
 			return op
 		}
