@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// maxLogName is what a file system takes for the name of a pod's log directory, <namespace>_<name>_<uid>.
+const maxLogName = 255
+
+// specOf resolves what a pod leaves open of its sandbox. The same input gives the same spec.
+func specOf(pod *corev1.Pod, attempt uint32, o *options, host *podmill.DNS) (*podmill.SandboxSpec, []warning, error) {
+	if n := len(pod.Namespace) + len(pod.Name) + len(pod.UID) + 2; n > maxLogName {
+		return nil, nil, fmt.Errorf(
+			"namespace, name and UID are too long for the name of a log directory: %d characters, at most %d are allowed", n, maxLogName)
+	}
+	name, err := hostname(pod, o.dns.domain)
+	if err != nil {
+		return nil, nil, err
+	}
+	dns, warnings, err := podDNS(pod, o.dns, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	handler, err := handlerOf(pod, o.handlers)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &podmill.SandboxSpec{
+		Pod:            pod,
+		Attempt:        attempt,
+		Hostname:       name,
+		DNS:            dns,
+		RuntimeHandler: handler,
+		Labels:         labelsOf(pod),
+		Annotations:    maps.Clone(pod.Annotations),
+	}, warnings, nil
+}
+
+// labelsOf returns a pod's labels and those that the pod is found by, which win.
+func labelsOf(pod *corev1.Pod) map[string]string {
+	labels := make(map[string]string, len(pod.Labels)+3)
+	maps.Copy(labels, pod.Labels)
+	labels[podmill.LabelPodName] = pod.Name
+	labels[podmill.LabelPodNamespace] = pod.Namespace
+	labels[podmill.LabelPodUID] = string(pod.UID)
+	return labels
+}
+
+// handlerOf returns the runtime handler of a pod, empty for the runtime's default.
+func handlerOf(pod *corev1.Pod, handlers func(string) (string, bool)) (string, error) {
+	if pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == "" {
+		return "", nil
+	}
+	class := *pod.Spec.RuntimeClassName
+	if handlers == nil {
+		return "", fmt.Errorf("spec.runtimeClassName: %q: this agent knows no runtime classes", class)
+	}
+	handler, ok := handlers(class)
+	if !ok {
+		return "", fmt.Errorf("spec.runtimeClassName: RuntimeClass %q not found", class)
+	}
+	return handler, nil
+}
