@@ -2,6 +2,7 @@ package podmilltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -50,7 +51,7 @@ func (s *StatusSink) FinishPod(ctx context.Context, pod *corev1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, err := s.of(ctx, pod)
-	if err != nil {
+	if err != nil && !errors.Is(err, podmill.ErrGone) {
 		return fmt.Errorf("finish pod %s: %w", podmill.RefOf(pod), err)
 	}
 	d.finished, d.gone = true, true
@@ -73,7 +74,7 @@ func (s *StatusSink) of(ctx context.Context, pod *corev1.Pod) (*delivered, error
 		s.pods[pod.UID] = d
 	}
 	if d.gone {
-		return nil, podmill.ErrGone
+		return d, podmill.ErrGone
 	}
 	return d, nil
 }

@@ -20,6 +20,7 @@ type VolumeMounter struct {
 
 	mu      sync.Mutex
 	mounted map[types.UID]map[string]podmill.Volume
+	halfway map[types.UID]bool // unmounting has begun and failed
 	fail    func(pod types.UID, volume string) error
 }
 
@@ -27,7 +28,7 @@ var _ podmill.VolumeMounter = (*VolumeMounter)(nil)
 
 // NewVolumeMounter returns a mounter of volumes whose paths are root/UID/NAME.
 func NewVolumeMounter(root string) *VolumeMounter {
-	return &VolumeMounter{root: root, mounted: map[types.UID]map[string]podmill.Volume{}}
+	return &VolumeMounter{root: root, mounted: map[types.UID]map[string]podmill.Volume{}, halfway: map[types.UID]bool{}}
 }
 
 // Fail makes mounting a volume return what fail returns, where that is not nil; for unmounting a pod it is called with an empty
@@ -44,6 +45,9 @@ func (m *VolumeMounter) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if m.halfway[pod.UID] {
+		return nil, fmt.Errorf("mount volumes of pod %s: they are being unmounted", podmill.RefOf(pod))
 	}
 	mounted := m.mounted[pod.UID]
 	if mounted == nil {
@@ -72,11 +76,13 @@ func (m *VolumeMounter) UnmountVolumes(ctx context.Context, pod types.UID) error
 	err := ctx.Err()
 	if err == nil {
 		err = m.failure(pod, "")
+		m.halfway[pod] = err != nil
 	}
 	if err != nil {
 		return fmt.Errorf("unmount volumes of pod %s: %w", pod, err)
 	}
 	delete(m.mounted, pod)
+	delete(m.halfway, pod)
 	return nil
 }
 

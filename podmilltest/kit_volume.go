@@ -1,0 +1,182 @@
+package podmilltest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/podmill/podmill"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// VolumeMounterEnv is a mounter to be tested, which has nothing mounted, and what it is tested with.
+type VolumeMounterEnv struct {
+	Mounter podmill.VolumeMounter
+	// Volumes adds volumes to a pod, at least one, which the mounter can make ready.
+	Volumes PodOption
+	// Broken adds a volume named "broken", which the mounter cannot make ready. Nil skips the tests that need it.
+	Broken PodOption
+	// Restart returns a mounter as another process would make it, which knows what is there by that alone. Nil skips.
+	Restart func(t *testing.T) podmill.VolumeMounter
+	// Exists reports that a volume is still there; it looks for HostPath unless it is given.
+	Exists func(v podmill.Volume) bool
+}
+
+// VolumeMounterTest holds a mounter to the contract of [podmill.VolumeMounter]. It makes an environment for each of its subtests.
+func VolumeMounterTest(t *testing.T, newEnv func(t *testing.T) VolumeMounterEnv) {
+	for _, test := range []struct {
+		name string
+		run  func(k *volumeKit)
+	}{
+		{"MountIsIdempotent", testVolumesMountIsIdempotent},
+		{"UnmountTakesAllAway", testVolumesUnmountTakesAllAway},
+		{"UnmountIsIdempotent", testVolumesUnmountIsIdempotent},
+		{"BrokenVolumeIsNamed", testVolumesBrokenVolumeIsNamed},
+		{"UnmountAfterRestart", testVolumesUnmountAfterRestart},
+		{"MountAfterRestart", testVolumesMountAfterRestart},
+		{"CancelledContext", testVolumesCancelledContext},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			k := &volumeKit{T: t, VolumeMounterEnv: newEnv(t)}
+			if k.Exists == nil {
+				k.Exists = func(v podmill.Volume) bool {
+					_, err := os.Lstat(v.HostPath)
+					return !errors.Is(err, fs.ErrNotExist)
+				}
+			}
+			test.run(k)
+		})
+	}
+}
+
+// shortPatience is how long a volume that cannot be made ready is waited for.
+const shortPatience = time.Second
+
+type volumeKit struct {
+	*testing.T
+	VolumeMounterEnv
+}
+
+func (k *volumeKit) pod(name string, opts ...PodOption) *corev1.Pod {
+	return Pod("default/"+name, append([]PodOption{Container("c", "i"), k.Volumes}, opts...)...)
+}
+
+// mount mounts a pod's volumes and checks that each is there.
+func (k *volumeKit) mount(pod *corev1.Pod) map[string]podmill.Volume {
+	k.Helper()
+	volumes, err := k.Mounter.MountVolumes(k.Context(), pod)
+	if err != nil {
+		k.Fatalf("MountVolumes: %v", err)
+	}
+	if len(volumes) != len(pod.Spec.Volumes) {
+		k.Errorf("MountVolumes returned %d volumes, want %d", len(volumes), len(pod.Spec.Volumes))
+	}
+	for _, v := range pod.Spec.Volumes {
+		if mounted, ok := volumes[v.Name]; !ok || mounted.HostPath == "" && mounted.Image == "" || !k.Exists(mounted) {
+			k.Errorf("volume %s is %+v when it is mounted, want a path that exists", v.Name, mounted)
+		}
+	}
+	return volumes
+}
+
+func (k *volumeKit) unmount(pod *corev1.Pod) {
+	k.Helper()
+	if err := k.Mounter.UnmountVolumes(k.Context(), pod.UID); err != nil {
+		k.Fatalf("UnmountVolumes: %v", err)
+	}
+}
+
+// gone fails the test if one of the volumes is still there.
+func (k *volumeKit) gone(volumes map[string]podmill.Volume) {
+	k.Helper()
+	for name, v := range volumes {
+		if k.Exists(v) {
+			k.Errorf("volume %s is still there after UnmountVolumes: %+v", name, v)
+		}
+	}
+}
+
+func testVolumesMountIsIdempotent(k *volumeKit) {
+	pod := k.pod("a")
+	first := k.mount(pod)
+	if diff := gocmp.Diff(first, k.mount(pod)); diff != "" {
+		k.Errorf("mounted again, the volumes differ (-first +second):\n%s", diff)
+	}
+}
+
+func testVolumesUnmountTakesAllAway(k *volumeKit) {
+	a, b := k.pod("a"), k.pod("b")
+	ofA, ofB := k.mount(a), k.mount(b)
+	k.unmount(a)
+	k.gone(ofA)
+	for name, v := range ofB {
+		if !k.Exists(v) {
+			k.Errorf("volume %s of another pod went with them", name)
+		}
+	}
+	k.mount(a) // a pod of that UID may come back
+}
+
+func testVolumesUnmountIsIdempotent(k *volumeKit) {
+	pod := k.pod("a")
+	k.unmount(pod) // never mounted
+	volumes := k.mount(pod)
+	k.unmount(pod)
+	k.unmount(pod)
+	k.gone(volumes)
+}
+
+func testVolumesBrokenVolumeIsNamed(k *volumeKit) {
+	if k.Broken == nil {
+		k.Skip("the environment has no broken volume")
+	}
+	pod := k.pod("a", k.Broken)
+	ctx, cancel := context.WithTimeout(k.Context(), shortPatience)
+	defer cancel()
+	_, err := k.Mounter.MountVolumes(ctx, pod)
+	if err == nil || !strings.Contains(err.Error(), "broken") {
+		k.Errorf("MountVolumes: error %v, want one that names the volume that is not ready", err)
+	}
+	good := k.mount(k.pod("a"))
+	k.unmount(pod)
+	k.gone(good)
+}
+
+func testVolumesUnmountAfterRestart(k *volumeKit) {
+	if k.Restart == nil {
+		k.Skip("the environment has no restart")
+	}
+	pod := k.pod("a")
+	volumes := k.mount(pod)
+	k.Mounter = k.Restart(k.T)
+	k.unmount(pod)
+	k.gone(volumes)
+}
+
+func testVolumesMountAfterRestart(k *volumeKit) {
+	if k.Restart == nil {
+		k.Skip("the environment has no restart")
+	}
+	pod := k.pod("a")
+	before := k.mount(pod)
+	k.Mounter = k.Restart(k.T)
+	if diff := gocmp.Diff(before, k.mount(pod)); diff != "" {
+		k.Errorf("mounted after a restart, the volumes differ (-before +after):\n%s", diff)
+	}
+}
+
+func testVolumesCancelledContext(k *volumeKit) {
+	if k.Broken == nil {
+		k.Skip("the environment has no broken volume")
+	}
+	ctx, cancel := context.WithCancel(k.Context())
+	cancel()
+	if _, err := k.Mounter.MountVolumes(ctx, k.pod("a", k.Broken)); err == nil {
+		k.Error("MountVolumes of a volume that is not ready, with a context that has ended, succeeded")
+	}
+}
