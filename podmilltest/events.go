@@ -3,16 +3,16 @@ package podmilltest
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // watcher is a stream of events. The pods that changed wait in a set that is no longer than there are pods.
 type watcher struct {
-	pods []types.UID
-	wake chan struct{}
-	stop error
+	pods  []types.UID // in the order in which they changed
+	known map[types.UID]bool
+	wake  chan struct{}
+	stop  error
 }
 
 // StreamEvents implements [podmill.EventStreamer]. Changes of one pod that come faster than they are taken are one event.
@@ -27,7 +27,7 @@ func (r *Runtime) StreamEvents(ctx context.Context, connected func(), on func(po
 }
 
 func (r *Runtime) stream(ctx context.Context, connected func(), on func(pod types.UID)) error {
-	w := &watcher{wake: make(chan struct{}, 1)}
+	w := &watcher{known: map[types.UID]bool{}, wake: make(chan struct{}, 1)}
 	err := r.delayed(ctx, OpStreamEvents, func() error {
 		r.watchers[w] = struct{}{}
 		return nil
@@ -50,6 +50,7 @@ func (r *Runtime) stream(ctx context.Context, connected func(), on func(pod type
 		r.mu.Lock()
 		pods, stop := w.pods, w.stop
 		w.pods = nil
+		clear(w.known)
 		r.mu.Unlock()
 		for _, uid := range pods {
 			on(uid)
@@ -63,7 +64,8 @@ func (r *Runtime) stream(ctx context.Context, connected func(), on func(pod type
 // changed tells the streams that something of a pod has changed.
 func (r *Runtime) changed(p *pod) {
 	for w := range r.watchers {
-		if !slices.Contains(w.pods, p.UID) {
+		if !w.known[p.UID] {
+			w.known[p.UID] = true
 			w.pods = append(w.pods, p.UID)
 			w.signal()
 		}

@@ -25,7 +25,7 @@ func launched(t *testing.T, rt podmill.Runtime, pod *corev1.Pod) string {
 		t.Fatal(err)
 	}
 	id, err := rt.CreateContainer(ctx, &podmill.ContainerSpec{
-		Sandbox: spec, SandboxID: sandbox, Container: c, Image: image, Command: c.Command, Args: c.Args,
+		Sandbox: spec, SandboxID: sandbox, Container: c, Image: image, Command: c.Command, Args: c.Args, Env: environ(c),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +34,14 @@ func launched(t *testing.T, rt podmill.Runtime, pod *corev1.Pod) string {
 		t.Fatal(err)
 	}
 	return id
+}
+
+func environ(c *corev1.Container) []podmill.EnvVar {
+	var env []podmill.EnvVar
+	for _, v := range c.Env {
+		env = append(env, podmill.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	return env
 }
 
 func TestStopWaitsForTheGraceAndThenKills(t *testing.T) {

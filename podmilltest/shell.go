@@ -194,6 +194,9 @@ func scan(script string) ([]token, error) {
 			if err != nil {
 				return nil, err
 			}
+			if n == 0 {
+				return nil, fmt.Errorf("this is not understood: %s", rest)
+			}
 			tokens, rest = append(tokens, token{word: w}), rest[n:]
 		}
 	}
