@@ -1,0 +1,171 @@
+package pleg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill/pleg"
+)
+
+func TestAnEventLeadsToAnInspectionOfThatPodOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- nil
+		runtime.set("a", running("c1"))
+		runtime.set("b", running("c2"))
+		p, told := start(t, runtime)
+		lists := runtime.listed()
+		runtime.set("a", exited("c1"))
+		runtime.set("b", exited("c2"))
+		told.takeEvents()
+		runtime.events <- "a"
+		synctest.Wait()
+		wantEvents(t, told, "ContainerDied c1")
+		wantTruth(t, runtime.fakeRuntime, p, "a")
+		if runtime.listed() != lists {
+			t.Error("an event made a listing")
+		}
+	})
+}
+
+// A stream is drained however slow the runtime is, and however much it says: the pods bound what is waiting.
+func TestAFloodOfEventsIsDrainedAndCoalesced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- nil
+		start(t, runtime)
+		runtime.set("a", running("c1"))
+		runtime.fault(func(r *fakeRuntime) { r.afterInspect = func(types.UID) { time.Sleep(time.Second) } })
+		runtime.events <- "a"
+		synctest.Wait()
+		began := time.Now()
+		for range 10_000 {
+			runtime.events <- "a"
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the stream waited %v", took)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := runtime.inspected("a"); n != 2 {
+			t.Errorf("%d inspections, want the one under way and one after it", n)
+		}
+	})
+}
+
+func TestTheNetIsSlowWhileTheStreamIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- nil
+		runtime.set("a", running("c1"))
+		p, told := start(t, runtime)
+		told.takeEvents()
+		lists := runtime.listed()
+		time.Sleep(10 * time.Minute)
+		if n := runtime.listed() - lists; n < 9 || n > 10 {
+			t.Errorf("%d listings in 10 minutes", n)
+		}
+		runtime.set("a", exited("c1")) // and the event is lost
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantEvents(t, told, "ContainerDied c1")
+		wantTruth(t, runtime.fakeRuntime, p, "a")
+	})
+}
+
+func TestAListingThatFailsIsRepeatedSoonWhileTheStreamIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- nil
+		runtime.beforeList = func(context.Context) error { return errFault }
+		p, _ := start(t, runtime)
+		runtime.fault(func(r *fakeRuntime) { r.beforeList = nil })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := p.Healthy(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEveryReconnectLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- nil
+		runtime.set("a", running("c1"))
+		var ups, downs int
+		_, told := start(t, runtime, pleg.WithObserver(pleg.Observer{Stream: func(up bool, reason error) {
+			if up {
+				ups++
+			} else {
+				downs++
+				if reason == nil {
+					t.Error("down without a reason")
+				}
+			}
+		}}))
+		told.takePods()
+
+		runtime.broken <- errFault
+		synctest.Wait()
+		lists := runtime.listed()
+		time.Sleep(10 * time.Second) // no stream: the period is that of listing alone
+		if n := runtime.listed() - lists; n < 9 {
+			t.Errorf("%d listings in 10 s without a stream", n)
+		}
+		runtime.set("a", exited("c1"))
+		runtime.connect <- nil
+		synctest.Wait()
+		if pods := told.takePods(); len(pods) != 1 {
+			t.Errorf("told %v when the stream came up again, want the one pod that had changed", pods)
+		}
+		if ups != 2 || downs != 1 {
+			t.Errorf("up %d times and down %d times", ups, downs)
+		}
+	})
+}
+
+func TestAStreamThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		tries := 0
+		start(t, runtime, pleg.WithObserver(pleg.Observer{Stream: func(bool, error) { tries++ }}))
+		stop := time.After(10 * time.Minute)
+		for refusing := true; refusing; {
+			select {
+			case runtime.connect <- errFault:
+			case <-stop:
+				refusing = false
+			}
+		}
+		synctest.Wait()
+		if tries < 20 || tries > 40 {
+			t.Errorf("%d tries in 10 minutes", tries)
+		}
+	})
+}
+
+func TestARuntimeWithoutEventsIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- errors.ErrUnsupported
+		_, told := start(t, runtime)
+		runtime.set("a", running("c1"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantEvents(t, told, "ContainerStarted sandbox-a", "ContainerStarted c1")
+		if len(runtime.connect) != 0 {
+			t.Error("not asked for events")
+		}
+		runtime.connect <- nil
+		time.Sleep(time.Hour)
+		if len(runtime.connect) != 1 {
+			t.Error("asked for events again")
+		}
+	})
+}
