@@ -131,25 +131,28 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, grace time.Durat
 
 // stop waits here, for the caller's own grace, so that the shortest of several waits is the one that kills.
 func (r *Runtime) stop(ctx context.Context, id string, grace time.Duration) error {
-	var c *container
+	var (
+		c       *container
+		running bool
+	)
 	err := r.delayed(ctx, OpStopContainer, func() error {
-		if c = r.containers[id]; c != nil && grace > 0 && !c.told {
+		c = r.containers[id]
+		switch {
+		case c == nil:
+		case grace <= 0 || c.seen.State == podmill.StateUnknown:
+			r.kill(c)
+		case !c.told:
 			c.told = true
 			r.signal(c, "TERM", int32(syscall.SIGTERM))
 		}
+		running = c != nil && c.seen.State == podmill.StateRunning
 		return nil
 	})
-	if err != nil || c == nil {
+	if err != nil || !running {
 		return err
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
-	r.mu.Lock()
-	running := c.seen.State == podmill.StateRunning
-	r.mu.Unlock()
-	if !running {
-		return nil
-	}
 	select {
 	case <-c.done:
 		return nil

@@ -2,7 +2,9 @@ package podmilltest
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,16 +70,9 @@ func (f *FaultyRuntime) strike(t target) *Fault {
 	}
 	fault := &f.faults[i].Fault
 	if f.log != nil {
-		f.log.Note("fault: %s %s%s %s", t.op, t.pod, suffix(t.container), fault.Name)
+		f.log.Note("fault: %s", strings.Join(strings.Fields(fmt.Sprint(t.op, " ", t.pod, " ", t.container, " ", fault.Name)), " "))
 	}
 	return fault
-}
-
-func suffix(container string) string {
-	if container == "" {
-		return ""
-	}
-	return " " + container
 }
 
 // around makes a call, or what a fault makes of it.

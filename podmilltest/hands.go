@@ -98,7 +98,7 @@ func (r *Runtime) Reboot() {
 	for _, p := range r.order {
 		for _, c := range p.containers {
 			if c.seen.State == podmill.StateRunning {
-				r.exited(c, 255, "Unknown", "")
+				r.exited(c, lostCode, lostReason, "")
 			}
 		}
 		for _, s := range p.sandboxes {

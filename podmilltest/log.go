@@ -127,10 +127,13 @@ func (l *Log) Note(format string, args ...any) {
 	l.add(&Entry{About: fmt.Sprintf(format, args...)})
 }
 
+// now is the time since the runtime was made.
+func (l *Log) now() time.Duration { return time.Since(l.start) }
+
 func (l *Log) add(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.At = time.Since(l.start)
+	e.At = l.now()
 	l.entries = append(l.entries, e)
 }
 
@@ -139,7 +142,7 @@ func (l *Log) begin(op Op, about string) (end func(err error)) {
 	e := &Entry{Op: op, About: about}
 	l.mu.Lock()
 	l.counts[op]++
-	e.At = time.Since(l.start)
+	e.At = l.now()
 	if !op.reads() {
 		l.entries = append(l.entries, e)
 	}
@@ -147,7 +150,7 @@ func (l *Log) begin(op Op, about string) (end func(err error)) {
 	return func(err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		e.Took, e.Err = time.Since(l.start)-e.At, err
+		e.Took, e.Err = l.now()-e.At, err
 		if op.reads() && err != nil {
 			l.entries = append(l.entries, e)
 		}

@@ -68,12 +68,21 @@ func (r *Runtime) signal(c *container, name string, number int32) {
 	}
 }
 
-// kill ends a container that runs, at once.
+// kill ends a container that runs, at once. Of one that the runtime lost track of nobody knows how it ended.
 func (r *Runtime) kill(c *container) {
-	if c.seen.State == podmill.StateRunning {
+	switch c.seen.State {
+	case podmill.StateRunning:
 		r.exited(c, 128+int32(syscall.SIGKILL), "", "")
+	case podmill.StateUnknown:
+		r.exited(c, lostCode, lostReason, "")
 	}
 }
+
+// lostCode and lostReason are containerd's for a container whose end nobody saw.
+const (
+	lostCode   = 255
+	lostReason = "Unknown"
+)
 
 // exited makes a container one that has exited.
 func (r *Runtime) exited(c *container, code int32, reason, message string) {
