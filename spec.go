@@ -109,7 +109,7 @@ type ImagePull struct {
 	RuntimeHandler string
 }
 
-// ImageAuth is one credential for a registry. Its String does not tell the secret parts.
+// ImageAuth is one credential for a registry. Printed, it does not tell its parts.
 type ImageAuth struct {
 	Username      string
 	Password      string
@@ -119,13 +119,9 @@ type ImageAuth struct {
 	RegistryToken string
 }
 
-// String names the user and the server only, so that a credential that meets a log or an error stays one.
-func (a *ImageAuth) String() string {
-	if a == nil {
-		return "no credentials"
-	}
-	return "credentials of " + a.Username + " for " + a.ServerAddress
-}
+// String tells the server only, so that a credential that meets a log or an error stays one. With some registries the user name
+// is as secret as the password.
+func (a ImageAuth) String() string { return "credentials for " + a.ServerAddress }
 
 // GoString is String: %#v does not tell the secret parts either.
-func (a *ImageAuth) GoString() string { return a.String() }
+func (a ImageAuth) GoString() string { return a.String() }
