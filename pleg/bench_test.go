@@ -105,7 +105,9 @@ func TestPodsThatTheRuntimeDoesNotHoldTakeNoMemory(t *testing.T) {
 			t.Errorf("%d pods are kept, want the 10 that the runtime holds", pods)
 		}
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

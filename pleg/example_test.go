@@ -37,8 +37,9 @@ func Example() {
 	seen, err := eyes.Observe(ctx, pod, false)
 	fmt.Println(seen.PodRef, seen.Container("main").State, err)
 	cancel()
-	<-ended
+	fmt.Println(<-ended)
 	// Output:
 	// ContainerStarted c1
 	// default/pod-web(web) running <nil>
+	// <nil>
 }

@@ -125,7 +125,9 @@ func (l *listener) event(e pleg.Event) {
 	}
 	life := l.lives[e.ID] + strings.TrimPrefix(string(e.Type), "Container") + " "
 	l.lives[e.ID] = life
-	if !strings.HasPrefix("Started Died Removed ", life) && !strings.HasPrefix("Died Removed ", life) {
+	switch strings.TrimPrefix(life, "Started ") {
+	case "", "Died ", "Died Removed ":
+	default:
 		l.problem = fmt.Sprintf("told of %s: %s", e.ID, life)
 	}
 }
