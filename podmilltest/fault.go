@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // Fault says which calls to a [FaultyRuntime] go wrong, and how. Of several faults that match, the first has its way.
@@ -104,22 +105,9 @@ type armed struct {
 	past int
 }
 
-// strikes reports that a call goes wrong.
+// strikes reports that a call goes wrong, and counts it.
 func (a *armed) strikes(t target) bool {
-	if a.On != "" && a.On != t.op {
-		return false
-	}
-	// A listing concerns every pod: it is its items that are matched.
-	if !a.omit && (a.Pod != "" && a.Pod != t.pod || a.Container != "" && a.Container != t.container) {
-		return false
-	}
-	if a.omit && t.pod != "" && a.Pod != "" && a.Pod != t.pod {
-		return false
-	}
-	if t.op == OpStreamEvents && t.event != a.omit {
-		return false
-	}
-	if a.Times > 0 && a.hits == a.Times {
+	if !a.matches(t) || a.Times > 0 && a.hits == a.Times {
 		return false
 	}
 	if a.past++; a.past <= a.After {
@@ -131,6 +119,18 @@ func (a *armed) strikes(t target) bool {
 	}
 	a.hits++
 	return true
+}
+
+// matches reports that a fault is about a call.
+func (f *Fault) matches(t target) bool {
+	if f.On != "" && f.On != t.op || t.op == OpStreamEvents && t.event != f.omit {
+		return false
+	}
+	if f.omit {
+		// What is left out of a listing or an observation is seen in the answer.
+		return t.pod == "" || f.Pod == "" || f.Pod == t.pod
+	}
+	return (f.Pod == "" || f.Pod == t.pod) && (f.Container == "" || f.Container == t.container)
 }
 
 // luck is a number that looks random and is the same for the same arguments.

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // FaultyRuntime is a runtime whose calls go wrong as its faults say. [podmill.As] finds the runtime below it.

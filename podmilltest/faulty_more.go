@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // answer makes a call that answers with a value, or what a fault makes of it.

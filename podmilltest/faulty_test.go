@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 var errFault = errors.New("a fault")

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // What a test does to a runtime behind the agent's back. Containers are named by the pod's UID and their name, and it is the newest

@@ -141,11 +141,9 @@ func (r *Runtime) ListImages(ctx context.Context) ([]podmill.Image, error) {
 // RemoveImage implements [podmill.ImageStore].
 func (r *Runtime) RemoveImage(ctx context.Context, image string) error {
 	return r.call(ctx, OpRemoveImage, image, func() error {
-		s, err := r.findImage(image)
-		if err != nil {
-			return nil
+		if s := r.images[normalize(image)]; s != nil {
+			maps.DeleteFunc(r.images, func(_ string, other *storedImage) bool { return other == s })
 		}
-		maps.DeleteFunc(r.images, func(_ string, other *storedImage) bool { return other == s })
 		return nil
 	})
 }

@@ -11,8 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // broken is a runtime that breaks one promise.

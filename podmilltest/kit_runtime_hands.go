@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // ok fails the test if a call failed.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/podmill/podmill"
@@ -150,7 +149,7 @@ func testNewestAttemptFirst(k *runtimeKit) {
 }
 
 // noID is an ID that nothing has.
-var noID = strings.Repeat("0", 64)
+const noID = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func testNotFound(k *runtimeKit) {
 	spec := k.pod()

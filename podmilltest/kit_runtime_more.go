@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 func testExec(k *runtimeKit) {

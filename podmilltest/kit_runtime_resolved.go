@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // What an agent has resolved wins over the pod's own words. Each test gives both, and the unresolved one is wrong.

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // StatusSinkEnv is an empty sink to be tested, and hands to look behind it.

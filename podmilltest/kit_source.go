@@ -9,9 +9,10 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // PodSourceEnv is a source to be tested, which wants no pods yet, and hands to change what it wants.

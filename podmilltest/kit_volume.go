@@ -10,8 +10,9 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // VolumeMounterEnv is a mounter to be tested, which has nothing mounted, and what it is tested with.

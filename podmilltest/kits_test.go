@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 func TestStatusSinkKeepsTheContract(t *testing.T) {

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // ListPods implements [podmill.Lister]. Pods are in the order in which they came.

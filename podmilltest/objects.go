@@ -7,8 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // Objects holds ConfigMaps and Secrets, and tells of their changes.

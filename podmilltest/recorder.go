@@ -6,8 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // EventRecorder is a [podmill.EventRecorder] that keeps all events.

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podmill/podmill"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // Runtime is a container runtime in memory. It keeps every promise of [podmill.Runtime] and of the optional interfaces

@@ -6,8 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // launched runs a pod's sandbox and its first container, and returns the container's ID.

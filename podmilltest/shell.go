@@ -176,10 +176,10 @@ func (c *compiler) simple() error {
 func scan(script string) ([]token, error) {
 	var tokens []token
 	for rest := script; rest != ""; {
-		switch {
-		case rest[0] == ' ' || rest[0] == '\t':
+		switch rest[0] {
+		case ' ', '\t':
 			rest = rest[1:]
-		case rest[0] == '#':
+		case '#':
 			if end := strings.IndexByte(rest, '\n'); end >= 0 {
 				rest = rest[end:]
 			} else {

@@ -8,9 +8,10 @@ import (
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // StatusSink is a [podmill.StatusSink] that keeps every status that it was given, as an API server's history would show it.

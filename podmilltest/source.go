@@ -5,9 +5,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // PodSource is a [podmill.PodSource] that delivers what a test gives it. It holds the whole set, so that each Run begins with a

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/podmill/podmill"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // VolumeMounter is a [podmill.VolumeMounter] that mounts in memory: each volume's path is below a root, and nothing is there.
