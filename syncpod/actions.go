@@ -1,0 +1,111 @@
+package syncpod
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+// Actions is what has to be done for a pod now. They are carried out in the order of the fields; what stands in one list goes
+// side by side.
+type Actions struct {
+	// Kill are the containers that must not run, or not run on as they are.
+	Kill []Kill
+	// StopSandboxes says that every sandbox of the pod has to be stopped, once the containers are.
+	StopSandboxes bool
+	// RunSandbox is set where the pod needs a new sandbox, in which all of Start are started.
+	RunSandbox *RunSandbox
+	// Start are the containers to start: one init container or any number of app containers, and sidecars that have ended.
+	Start []Start
+	// Remove are dead instances that nobody will ask for any more.
+	Remove []Remove
+
+	// Waiting says why containers that should run do not, where the reason is known to the plan.
+	Waiting map[string]corev1.ContainerStateWaiting
+	// Until is when to plan again although nothing has happened; zero if there is no such time.
+	Until time.Time
+	// Finished says that the pod has nothing more to do: its work is done or, where it has to end, all has stopped.
+	Finished bool
+}
+
+// Kill stops an instance of a container.
+type Kill struct {
+	ID, Name string
+	Attempt  uint32
+	Grace    time.Duration
+	// Remove says that the instance was never started. Stopping it would not keep it from being started, by a call that is
+	// still under way; removing it does.
+	Remove bool
+	Why    string // for the event, in the kubelet's words where it has any
+}
+
+// RunSandbox runs a new sandbox.
+type RunSandbox struct {
+	Attempt uint32
+	Why     string
+}
+
+// Start creates and starts the next instance of a container.
+type Start struct {
+	Container *corev1.Container
+	Kind      lifecycle.Kind
+	Attempt   uint32
+	// Backoff is the container's back-off once it has been started.
+	Backoff Backoff
+	Why     string
+}
+
+// Remove removes a dead instance of a container.
+type Remove struct {
+	ID, Name string
+	Attempt  uint32
+}
+
+// Idle reports that there is nothing to do now.
+func (a *Actions) Idle() bool {
+	return len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.StopSandboxes && a.RunSandbox == nil
+}
+
+// String returns a line for each action, in order, with the reason.
+func (a *Actions) String() string {
+	var lines []string
+	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	for _, k := range a.Kill {
+		if k.Remove {
+			line("remove %s#%d: %s", k.Name, k.Attempt, k.Why)
+		} else {
+			line("kill %s#%d, grace %v: %s", k.Name, k.Attempt, k.Grace, k.Why)
+		}
+	}
+	if a.StopSandboxes {
+		line("stop the sandboxes")
+	}
+	if a.RunSandbox != nil {
+		line("run sandbox#%d: %s", a.RunSandbox.Attempt, a.RunSandbox.Why)
+	}
+	for _, s := range a.Start {
+		line("start %s %s#%d: %s", s.Kind, s.Container.Name, s.Attempt, s.Why)
+	}
+	for _, r := range a.Remove {
+		line("remove dead %s#%d", r.Name, r.Attempt)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Waiting)) {
+		line("wait with %s: %s: %s", name, a.Waiting[name].Reason, a.Waiting[name].Message)
+	}
+	if !a.Until.IsZero() {
+		line("plan again at %s", a.Until.UTC().Format(time.RFC3339))
+	}
+	if a.Finished {
+		line("finished")
+	}
+	if len(lines) == 0 {
+		return "nothing to do"
+	}
+	return strings.Join(lines, "\n")
+}

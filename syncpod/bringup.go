@@ -1,0 +1,166 @@
+package syncpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// A pod comes up in eight steps. The first four prepare it and go side by side: its cgroup (1), its directories (2) and then
+// its volumes (3), the credentials for its images (4). Then come the sandbox (5), and in it either the next init container (6) or the
+// app containers side by side (7). Steps that need nothing done cost nothing: the restart of a container is the same eight steps. The
+// status (8) is made by the look that follows.
+
+// preparation is what the first four steps found out.
+type preparation struct {
+	spec    *podmill.SandboxSpec // of the sandbox that there is, or will be
+	volumes map[string]podmill.Volume
+	auths   []podmill.ImageAuth
+}
+
+func (s *Syncer) prepare(ctx context.Context, pod *corev1.Pod, now *situation) (*preparation, error) {
+	spec, err := s.sandboxSpec(ctx, pod, now)
+	if err != nil {
+		return nil, err
+	}
+	if now.RunSandbox != nil && !pod.Spec.HostNetwork && s.networkReady != nil {
+		if err := s.networkReady(ctx); err != nil {
+			return nil, s.tellFailure(ctx, pod, eventNetworkNotReady, "network is not ready: ", err)
+		}
+	}
+	p := &preparation{spec: spec}
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() (err error) { // 1
+		if s.cgroups == nil {
+			return nil
+		}
+		err = s.step(pod, "cgroup", "", func() (err error) {
+			spec.CgroupParent, err = s.cgroups.EnsureCgroup(ctx, pod)
+			return err
+		})
+		return s.tellFailure(ctx, pod, eventFailedCgroup, "unable to ensure pod container exists: ", err)
+	})
+	all.Go(func() (err error) {
+		err = s.step(pod, "directories", "", func() error { return s.makeDirectories(pod) }) // 2
+		if err != nil {
+			return s.tellFailure(ctx, pod, eventFailedDirectories, "error making pod data directories: ", err)
+		}
+		p.volumes, err = s.mountVolumes(ctx, pod) // 3
+		return err
+	})
+	all.Go(func() error { // 4
+		err := s.step(pod, "pull secrets", "", func() (err error) {
+			p.auths, err = s.Images.PullSecrets(ctx, pod)
+			return err
+		})
+		logFailure(ctx, pod, "some credentials for images are missing", err) // a pull may go well without
+		return nil
+	})
+	return p, all.Wait()
+}
+
+// sandboxSpec returns the spec of the sandbox that is there or is to be run, but for its cgroup. It comes first, for there is no use in
+// preparing a pod that can have none.
+func (s *Syncer) sandboxSpec(ctx context.Context, pod *corev1.Pod, now *situation) (*podmill.SandboxSpec, error) {
+	var attempt uint32
+	if now.RunSandbox != nil {
+		attempt = now.RunSandbox.Attempt
+	} else {
+		attempt = now.sandbox.Attempt
+	}
+	spec, err := s.Sandboxes.Spec(pod, attempt)
+	if err != nil {
+		return nil, err
+	}
+	spec.LogDirectory, err = s.logDir(pod)
+	return spec, s.tellFailure(ctx, pod, eventFailedSandbox, "Failed to create pod sandbox: ", err)
+}
+
+// mountVolumes makes a pod's volumes ready, and brings those of a running pod up to date.
+func (s *Syncer) mountVolumes(ctx context.Context, pod *corev1.Pod) (volumes map[string]podmill.Volume, err error) {
+	if s.volumes == nil {
+		return nil, nil
+	}
+	err = s.step(pod, "volumes", "", func() (err error) {
+		volumes, err = s.volumes.MountVolumes(ctx, pod)
+		return err
+	})
+	return volumes, s.tellFailure(ctx, pod, eventFailedMount, "", err)
+}
+
+// bringUp makes the last four steps. What fails for one container stops no other.
+func (s *Syncer) bringUp(
+	ctx context.Context, pod *corev1.Pod, m *memory, now *situation, p *preparation, unkilled map[string]bool,
+) error {
+	sandbox, err := s.ensureSandbox(ctx, pod, now, p.spec) // 5
+	if err != nil {
+		return err
+	}
+	hosts, err := s.writeHosts(pod, p.spec.Hostname, sandbox.IPs)
+	if err != nil {
+		return s.tellFailure(ctx, pod, eventFailedDirectories, "error writing /etc/hosts: ", err)
+	}
+	u := &bringingUp{Syncer: s, pod: pod, sandbox: sandbox, hosts: hosts, preparation: p}
+	outcomes := make([]outcome, len(now.Start))
+	var all sync.WaitGroup
+	for i := range now.Start { // 6 or 7
+		if !unkilled[now.Start[i].Container.Name] {
+			all.Go(func() { outcomes[i] = u.start(ctx, &now.Start[i]) })
+		}
+	}
+	all.Wait()
+	errs := make([]error, len(outcomes))
+	for i, o := range outcomes {
+		errs[i] = m.conclude(&now.Start[i], sandbox.ID, o)
+	}
+	return errors.Join(errs...)
+}
+
+// ensureSandbox returns the sandbox to start containers in.
+func (s *Syncer) ensureSandbox(
+	ctx context.Context, pod *corev1.Pod, now *situation, spec *podmill.SandboxSpec,
+) (sandbox *podmill.Sandbox, err error) {
+	switch {
+	case now.RunSandbox == nil:
+		return now.sandbox, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	err = s.step(pod, "sandbox", "", func() (err error) {
+		sandbox, err = s.Sandboxes.Run(ctx, spec)
+		return err
+	})
+	return sandbox, err
+}
+
+// outcome is what came of starting a container.
+type outcome struct {
+	tried   bool // the runtime was asked to start it
+	waiting *corev1.ContainerStateWaiting
+	err     error
+}
+
+// conclude remembers what came of starting a container.
+func (m *memory) conclude(start *Start, sandboxID string, o outcome) error {
+	name := start.Container.Name
+	if o.tried {
+		m.backoff[BackoffKey(start.Container)] = start.Backoff
+	}
+	switch {
+	case o.waiting != nil:
+		m.failed[name] = *o.waiting
+	case o.err == nil && o.tried:
+		delete(m.failed, name)
+		m.started(start, sandboxID)
+	}
+	if o.err != nil {
+		return fmt.Errorf("container %s: %w", name, o.err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package syncpod
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+// Input is all that a plan is made of: what is wanted, what is there, and what is remembered.
+type Input struct {
+	Pod  *corev1.Pod
+	Seen *podmill.RuntimePod
+	// Sandbox is the one to use of those that were seen. Nil asks for a new one, of attempt SandboxAttempt, for the reason SandboxWhy.
+	Sandbox        *podmill.Sandbox
+	SandboxAttempt uint32
+	SandboxWhy     string
+	// Known is what is remembered of each container's newest instance, in case that the runtime has lost it.
+	Known map[string]Record
+	// Logged is one more than the highest attempt of which the log directory has a file.
+	Logged map[string]uint32
+	// Backoff is how long each container last had to wait, by [BackoffKey].
+	Backoff map[string]Backoff
+	// Adopted is, by container ID, the hash to compare with of running containers that carry none of ours: that of the spec with which
+	// they were first met.
+	Adopted map[string]string
+	// Termination is set when the pod has to end.
+	Termination *podmill.Termination
+	// Stopped are the IDs of containers that the runtime has stopped when it was told to. Where it cannot say what became of one, that is
+	// as good as it gets, or a pod would never end.
+	Stopped map[string]bool
+}
+
+// Record is what is remembered of an instance of a container that has run.
+type Record struct {
+	Attempt   uint32
+	SandboxID string // empty where it is not known
+	// ExitCode is how it ended. Of one that was still running when it was last seen, and is there no more, nobody knows: [lifecycle.ExitUnknown].
+	ExitCode   int32
+	FinishedAt time.Time // zero where it is not known
+}
+
+// recordOf returns what to remember of an observed instance; nothing of one that has not run.
+func recordOf(c *podmill.Container) (Record, bool) {
+	r := Record{Attempt: c.Attempt, SandboxID: c.SandboxID, ExitCode: lifecycle.ExitUnknown}
+	if c.State == podmill.StateExited {
+		r.ExitCode, r.FinishedAt = c.ExitCode, c.FinishedAt
+	}
+	return r, c.State != podmill.StateCreated
+}
+
+// recall returns what a pod's last known status tells of its containers.
+func recall(status *corev1.PodStatus) map[string]Record {
+	known := map[string]Record{}
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			if r, ok := recallOne(&list[i]); ok {
+				known[list[i].Name] = r
+			}
+		}
+	}
+	return known
+}
+
+func recallOne(s *corev1.ContainerStatus) (r Record, ran bool) {
+	r = Record{Attempt: uint32(max(0, s.RestartCount)), ExitCode: lifecycle.ExitUnknown} //nolint:gosec // not negative
+	end := s.State.Terminated
+	if end == nil && s.State.Running == nil {
+		end = s.LastTerminationState.Terminated
+	}
+	if end != nil {
+		r.ExitCode, r.FinishedAt = end.ExitCode, end.FinishedAt.Time
+	}
+	return r, end != nil || s.State.Running != nil || s.RestartCount > 0
+}

@@ -1,0 +1,116 @@
+package syncpod
+
+import (
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+// memory is what a syncer knows of a pod beside spec and observation. Nothing in it has to survive a restart of the agent: what does
+// is in the runtime, the pod's last status, or its directory. It belongs to whoever syncs the pod.
+type memory struct {
+	// dirty says that the pod may have changed since it was last looked at, by what the syncer did itself.
+	dirty   bool
+	known   map[string]Record
+	logged  map[string]uint32
+	backoff map[string]Backoff
+	adopted map[string]string
+	// failed is why the last try to start a container came to nothing.
+	failed map[string]corev1.ContainerStateWaiting
+	// told is, by container, the attempt after which it was last said that it waits.
+	told   map[string]uint32
+	warned bool
+	alarm  *time.Timer
+}
+
+// remember returns what is known of a pod, made from its last status and its logs where it is met for the first time.
+func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
+	if m := s.memoryOf(pod.UID); m != nil {
+		return m, nil
+	}
+	logged, err := s.loggedAttempts(pod)
+	if err != nil {
+		return nil, err
+	}
+	m := &memory{
+		known:   recall(&pod.Status),
+		logged:  logged,
+		backoff: map[string]Backoff{},
+		adopted: map[string]string{},
+		failed:  map[string]corev1.ContainerStateWaiting{},
+		told:    map[string]uint32{},
+	}
+	s.mu.Lock()
+	s.pods[pod.UID] = m
+	s.mu.Unlock()
+	return m, nil
+}
+
+// memoryOf returns what is known of a pod, nil if it was never met.
+func (s *Syncer) memoryOf(uid types.UID) *memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pods[uid]
+}
+
+// forget drops what is known of a pod.
+func (s *Syncer) forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.pods[uid]; m != nil {
+		m.silence()
+	}
+	delete(s.pods, uid)
+}
+
+// learn takes over what an observation shows.
+func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
+	for c := range lifecycle.Containers(pod) {
+		newest := seen.Container(c.Name)
+		if newest == nil {
+			continue
+		}
+		if r, ran := recordOf(newest); ran && m.known[c.Name] != r {
+			m.known[c.Name] = r
+		}
+		if newest.State == podmill.StateRunning && !ourHash(newest.Annotations[podmill.AnnotationContainerHash]) && m.adopted[newest.ID] == "" {
+			m.adopted[newest.ID] = hashOf(c)
+		}
+	}
+}
+
+// started takes over that a container was started, in case that it is gone before anyone looks.
+func (m *memory) started(start *Start, sandboxID string) {
+	m.known[start.Container.Name] = Record{Attempt: start.Attempt, SandboxID: sandboxID, ExitCode: lifecycle.ExitUnknown}
+	m.backoff[BackoffKey(start.Container)] = start.Backoff
+}
+
+// waiting returns why containers wait: what the plan knows, and what went wrong with those that it wants to start.
+func (m *memory) waiting(a *Actions) map[string]corev1.ContainerStateWaiting {
+	if len(m.failed) == 0 {
+		return a.Waiting
+	}
+	all := maps.Clone(a.Waiting)
+	for _, start := range a.Start {
+		if w, ok := m.failed[start.Container.Name]; ok {
+			if all == nil {
+				all = map[string]corev1.ContainerStateWaiting{}
+			}
+			all[start.Container.Name] = w
+		}
+	}
+	return all
+}
+
+// silence puts off the alarm.
+func (m *memory) silence() {
+	if m.alarm != nil {
+		m.alarm.Stop()
+		m.alarm = nil
+	}
+}

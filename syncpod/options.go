@@ -1,0 +1,75 @@
+package syncpod
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// Option changes a default of a [Syncer].
+type Option func(*options)
+
+type options struct {
+	root, logRoot string
+	volumes       podmill.VolumeMounter
+	cgroups       Cgroups
+	configMaps    podmill.ConfigMaps
+	secrets       podmill.Secrets
+	events        podmill.EventRecorder
+	networkReady  func(ctx context.Context) error
+	wake          func(pod types.UID)
+	node          Node
+	observer      Observer
+}
+
+// WithDirectories gives each pod a directory below root, as the kubelet does below /var/lib/kubelet, and its containers logs below
+// logs, as below /var/log. Both are absolute. Without it nothing is written to disk: containers have no logs and no /etc/hosts of their own, and a
+// pod that is ending gets its whole grace period again after a restart of the agent.
+func WithDirectories(root, logs string) Option {
+	return func(o *options) { o.root, o.logRoot = root, logs }
+}
+
+// WithVolumes says who makes volumes ready. Without it a container that mounts a volume does not start.
+func WithVolumes(volumes podmill.VolumeMounter) Option {
+	return func(o *options) { o.volumes = volumes }
+}
+
+// WithCgroups says who keeps the cgroups of pods. Without it the runtime chooses them.
+func WithCgroups(cgroups Cgroups) Option { return func(o *options) { o.cgroups = cgroups } }
+
+// WithObjects says where the ConfigMaps and Secrets are that environments refer to. Without them a container that refers to
+// one does not start.
+func WithObjects(configMaps podmill.ConfigMaps, secrets podmill.Secrets) Option {
+	return func(o *options) { o.configMaps, o.secrets = configMaps, secrets }
+}
+
+// WithEvents says who is told what people should know; without it nobody is.
+func WithEvents(events podmill.EventRecorder) Option { return func(o *options) { o.events = events } }
+
+// WithNetworkReady makes pods with a network of their own wait while ready returns an error, which says why.
+func WithNetworkReady(ready func(ctx context.Context) error) Option {
+	return func(o *options) { o.networkReady = ready }
+}
+
+// WithWake says who is called, from a goroutine of its own, when a pod is to be synced again because a back-off is over; the func returns at once.
+// Without it the pod waits for its next sync of another cause.
+func WithWake(wake func(pod types.UID)) Option { return func(o *options) { o.wake = wake } }
+
+// Node is what containers are told, and judged by, of the node that they run on.
+type Node struct {
+	// IPs are the node's addresses, the primary one first: status.hostIP in an environment.
+	IPs []string
+	// MemoryBytes is the node's memory, by which a container's share of it sets its OOM score. Zero is unknown.
+	MemoryBytes int64
+	// Allocatable is what the node has for pods: a limit in an environment of a container that has none.
+	Allocatable corev1.ResourceList
+}
+
+// WithNode describes the node.
+func WithNode(node Node) Option { return func(o *options) { o.node = node } }
+
+// WithObserver says who is told of what happens.
+func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }

@@ -1,0 +1,234 @@
+package syncpod
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+// Plan returns what has to be done for a pod, given what is wanted, what is there and what is remembered. It is a pure function: the
+// same input at the same time gives the same actions, and the pod that has all it wants gives none. When the actions have been carried out, or have
+// failed, plan again from a new look; a pod whose runtime does what it is told settles after a few rounds.
+//
+// The rules are the kubelet's. Newest is always the highest attempt, and no decision but the back-off asks a clock.
+func Plan(in Input, now time.Time) Actions {
+	p := planner{Input: in, now: now}
+	switch {
+	case in.Termination != nil:
+		p.end()
+	case over(in.Pod) || p.done():
+		p.Finished = true
+	default:
+		p.reconcile()
+	}
+	return p.Actions
+}
+
+// over reports that the pod's last known phase is a final one. It never leaves that, whatever the runtime has forgotten.
+func over(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+type planner struct {
+	Input
+	Actions
+	now time.Time
+}
+
+// reconcile makes what is there into what is wanted: first the containers go that must not run, then the sandbox comes, then the containers.
+func (p *planner) reconcile() {
+	p.killStrays()
+	if p.Sandbox == nil {
+		if !p.anythingToStart() {
+			return // when what runs has been killed, the pod is done: it gets no new sandbox for that
+		}
+		p.StopSandboxes = len(p.Seen.Sandboxes) > 0
+		p.RunSandbox = &RunSandbox{Attempt: p.SandboxAttempt, Why: p.SandboxWhy}
+	}
+	if p.initContainers() {
+		for i := range p.Pod.Spec.Containers {
+			p.container(&p.Pod.Spec.Containers[i], lifecycle.App)
+		}
+	}
+	p.removeDead()
+}
+
+// done reports that the pod's work is over by itself: an init container has failed for good, or every app container has ended for
+// good. Sidecars have no say.
+func (p *planner) done() bool {
+	if !p.appStarted() {
+		for i := range p.Pod.Spec.InitContainers {
+			c := &p.Pod.Spec.InitContainers[i]
+			if code, ended := p.ended(c.Name); ended && code != 0 && !lifecycle.Restarts(p.Pod, c, lifecycle.InitKind(c), code) {
+				return true
+			}
+		}
+	}
+	for i := range p.Pod.Spec.Containers {
+		c := &p.Pod.Spec.Containers[i]
+		if code, ended := p.ended(c.Name); !ended || lifecycle.Restarts(p.Pod, c, lifecycle.App, code) {
+			return false
+		}
+	}
+	return true
+}
+
+// ended returns how the newest instance of a container ended. One that the runtime does not know any more has ended, too: it
+// does not run a second time only because it was collected.
+func (p *planner) ended(name string) (code int32, ended bool) {
+	if newest := p.Seen.Container(name); newest != nil {
+		return newest.ExitCode, newest.State == podmill.StateExited
+	}
+	r, ok := p.Known[name]
+	return r.ExitCode, ok
+}
+
+// appStarted reports that an app container was started in the sandbox, which proves that the init containers are done.
+func (p *planner) appStarted() bool {
+	return slices.ContainsFunc(p.Pod.Spec.Containers, func(c corev1.Container) bool { return p.ranHere(c.Name) })
+}
+
+// ranHere reports that an instance of a container is or was started in the sandbox that is used.
+func (p *planner) ranHere(name string) bool {
+	if p.Sandbox == nil {
+		return false
+	}
+	r, ok := p.Known[name]
+	return ok && r.SandboxID == p.Sandbox.ID || slices.ContainsFunc(p.Seen.Containers, func(c podmill.Container) bool {
+		return c.Name == name && c.SandboxID == p.Sandbox.ID && c.State != podmill.StateCreated
+	})
+}
+
+// anythingToStart reports that an app container would be started if there were a sandbox, and what runs elsewhere were killed.
+func (p *planner) anythingToStart() bool {
+	return slices.ContainsFunc(p.Pod.Spec.Containers, func(c corev1.Container) bool {
+		code, ended := p.ended(c.Name)
+		if !ended {
+			newest := p.Seen.Container(c.Name)
+			if newest == nil || newest.State == podmill.StateCreated {
+				return true
+			}
+			code = lifecycle.ExitUnknown
+		}
+		return lifecycle.Restarts(p.Pod, &c, lifecycle.App, code)
+	})
+}
+
+// initContainers starts what comes next of the init containers and sidecars, and reports whether the app containers may start.
+func (p *planner) initContainers() bool {
+	specs := p.Pod.Spec.InitContainers
+	done := p.appStarted()
+	for i := range specs {
+		c := &specs[i]
+		kind := lifecycle.InitKind(c)
+		if kind == lifecycle.Init && (done || p.succeededHere(c.Name) || p.reached(specs[i+1:])) {
+			continue
+		}
+		runs := p.container(c, kind)
+		if !done && !(runs && kind == lifecycle.Sidecar) {
+			return false
+		}
+	}
+	return true
+}
+
+// reached reports that one of these init containers was started in the sandbox: then those before it are done, even if they were
+// collected.
+func (p *planner) reached(later []corev1.Container) bool {
+	return slices.ContainsFunc(later, func(c corev1.Container) bool { return p.ranHere(c.Name) })
+}
+
+func (p *planner) succeededHere(name string) bool {
+	code, ended := p.ended(name)
+	return ended && code == 0 && p.ranHere(name)
+}
+
+// container decides about one container whose turn it is, and reports whether it runs as it should.
+func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool) {
+	newest := p.Seen.Container(c.Name)
+	code, ended := p.ended(c.Name)
+	switch {
+	case ended:
+		p.again(c, kind, code)
+	case newest == nil:
+		p.start(c, kind, p.Backoff[BackoffKey(c)], "it has not run yet")
+	case !p.killed(newest):
+		return true
+	case newest.State == podmill.StateCreated || p.changed(c, newest):
+		p.start(c, kind, p.Backoff[BackoffKey(c)], "in place of the one before")
+	case lifecycle.Restarts(p.Pod, c, kind, lifecycle.ExitUnknown):
+		p.start(c, kind, p.Backoff[BackoffKey(c)], "the one before was killed")
+	}
+	return false
+}
+
+// again starts a container that has ended, if its policy wants that, when its back-off is over. An init container that ended in an older sandbox runs
+// again in any case.
+func (p *planner) again(c *corev1.Container, kind lifecycle.Kind, code int32) {
+	if !lifecycle.Restarts(p.Pod, c, kind, code) && (kind != lifecycle.Init || code != 0) {
+		return
+	}
+	finished := p.Known[c.Name].FinishedAt
+	if newest := p.Seen.Container(c.Name); newest != nil {
+		finished = newest.FinishedAt
+	}
+	backoff := p.Backoff[BackoffKey(c)]
+	if wait := backoff.Wait(finished, p.now); wait > 0 {
+		p.wait(c.Name, backoff.Delay, p.now.Add(wait))
+		return
+	}
+	p.start(c, kind, backoff.Next(finished, p.now), fmt.Sprintf("it ended with %d", code))
+}
+
+func (p *planner) start(c *corev1.Container, kind lifecycle.Kind, after Backoff, why string) {
+	p.Start = append(p.Start, Start{Container: c, Kind: kind, Attempt: p.nextAttempt(c.Name), Backoff: after, Why: why})
+}
+
+// nextAttempt returns an attempt that was never used, as far as runtime, last status and logs know, so that counts never fall and no log is overwritten.
+func (p *planner) nextAttempt(name string) uint32 {
+	next := p.Logged[name]
+	if r, ok := p.Known[name]; ok {
+		next = max(next, r.Attempt+1)
+	}
+	for i := range p.Seen.Containers {
+		if c := &p.Seen.Containers[i]; c.Name == name {
+			next = max(next, c.Attempt+1)
+		}
+	}
+	return next
+}
+
+// wait notes a container's back-off, in the kubelet's words: a text that stays the same while the wait lasts makes no new status.
+func (p *planner) wait(name string, delay time.Duration, until time.Time) {
+	if p.Waiting == nil {
+		p.Waiting = map[string]corev1.ContainerStateWaiting{}
+	}
+	p.Waiting[name] = corev1.ContainerStateWaiting{
+		Reason: reasonCrashLoop,
+		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+			delay, name, p.Pod.Name, p.Pod.Namespace, p.Pod.UID),
+	}
+	if p.Until.IsZero() || until.Before(p.Until) {
+		p.Until = until
+	}
+}
+
+// removeDead removes dead instances but for the newest one of each container, which holds the exit code and the log that people
+// ask for, and of a container that must not run again is the proof that it has run.
+func (p *planner) removeDead() {
+	all := p.Seen.Containers
+	for i := range all {
+		c := &all[i]
+		dead := func(o *podmill.Container) bool { return o.Name == c.Name && o.State == podmill.StateExited }
+		switch {
+		case c.State == podmill.StateExited && slices.ContainsFunc(all[:i], func(o podmill.Container) bool { return dead(&o) }),
+			c.State == podmill.StateUnknown && p.Seen.Container(c.Name) != c:
+			p.Remove = append(p.Remove, Remove{ID: c.ID, Name: c.Name, Attempt: c.Attempt})
+		}
+	}
+}

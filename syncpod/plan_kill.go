@@ -1,0 +1,112 @@
+package syncpod
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+// minimumGrace is what a container gets to stop in when its grace is used up, as the kubelet gives it.
+const minimumGrace = 2 * time.Second
+
+// killStrays kills what must not run beside, or in place of, what is wanted.
+func (p *planner) killStrays() {
+	grace := max(minimumGrace, graceOf(p.Pod))
+	for i := range p.Seen.Containers {
+		c := &p.Seen.Containers[i]
+		spec, kind := p.spec(c.Name)
+		switch {
+		case c.State == podmill.StateExited:
+		case c.State == podmill.StateCreated:
+			p.kill(c, 0, "it was created and never started")
+		case spec == nil && !p.ephemeral(c.Name):
+			p.kill(c, grace, "the pod has no such container")
+		case p.Seen.Container(c.Name) != c:
+			p.kill(c, grace, "a newer instance is there")
+		case c.State == podmill.StateUnknown:
+			p.kill(c, grace, `Container is in "unknown" state, try killing it before restart`)
+		case p.Sandbox == nil || c.SandboxID != p.Sandbox.ID:
+			p.kill(c, grace, "Stopping container "+c.Name)
+		case spec != nil && kind != lifecycle.Init && p.changed(spec, c):
+			p.kill(c, grace, fmt.Sprintf("Container %s definition changed, will be restarted", c.Name))
+		}
+	}
+}
+
+func (p *planner) spec(name string) (*corev1.Container, lifecycle.Kind) {
+	for c, kind := range lifecycle.Containers(p.Pod) {
+		if c.Name == name {
+			return c, kind
+		}
+	}
+	return nil, 0
+}
+
+func (p *planner) ephemeral(name string) bool {
+	return slices.ContainsFunc(p.Pod.Spec.EphemeralContainers, func(e corev1.EphemeralContainer) bool { return e.Name == name })
+}
+
+// changed reports that a running instance was made for another name or image than the spec's. A hash that other software wrote in a
+// way of its own, or none, says nothing about that: such an instance runs on, and is compared with the spec that it was first met with.
+func (p *planner) changed(spec *corev1.Container, c *podmill.Container) bool {
+	hash := c.Annotations[podmill.AnnotationContainerHash]
+	if !ourHash(hash) {
+		hash = p.Adopted[c.ID]
+	}
+	return hash != "" && hash != hashOf(spec)
+}
+
+func (p *planner) kill(c *podmill.Container, grace time.Duration, why string) {
+	p.Kill = append(p.Kill, Kill{
+		ID: c.ID, Name: c.Name, Attempt: c.Attempt, Grace: grace, Remove: c.State == podmill.StateCreated, Why: why,
+	})
+}
+
+func (p *planner) killed(c *podmill.Container) bool {
+	return slices.ContainsFunc(p.Kill, func(k Kill) bool { return k.ID == c.ID })
+}
+
+// end stops a pod: app and init containers first, side by side; then the sidecars, the last one first, as long as there is time; then
+// the sandboxes. What is left when the time is up is stopped at once.
+func (p *planner) end() {
+	left := min(p.Termination.Remaining(p.now), time.Duration(p.Termination.GracePeriodSeconds)*time.Second)
+	grace := max(minimumGrace, left)
+	if p.Termination.GracePeriodSeconds <= 0 {
+		grace = 0
+	}
+	stop := func(which func(c *podmill.Container) bool) {
+		for i := range p.Seen.Containers {
+			c := &p.Seen.Containers[i]
+			over := c.State == podmill.StateExited || c.State == podmill.StateUnknown && p.Stopped[c.ID]
+			if !over && which(c) {
+				p.kill(c, grace, "Stopping container "+c.Name)
+			}
+		}
+	}
+	stop(func(c *podmill.Container) bool { return left == 0 || !p.sidecar(c.Name) })
+	for i := len(p.Pod.Spec.InitContainers) - 1; i >= 0 && len(p.Kill) == 0; i-- {
+		stop(func(c *podmill.Container) bool { return c.Name == p.Pod.Spec.InitContainers[i].Name })
+	}
+	if len(p.Kill) == 0 {
+		p.StopSandboxes = len(p.Seen.Sandboxes) > 0
+		p.Finished = true
+	}
+}
+
+func (p *planner) sidecar(name string) bool {
+	spec, kind := p.spec(name)
+	return spec != nil && kind == lifecycle.Sidecar
+}
+
+// graceOf returns the grace period of a pod that nobody has said anything else about.
+func graceOf(pod *corev1.Pod) time.Duration {
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		return time.Duration(*s) * time.Second
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}

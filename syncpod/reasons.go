@@ -1,0 +1,24 @@
+package syncpod
+
+// The kubelet's reasons: those of waiting containers, and those of events.
+const (
+	reasonCrashLoop   = "CrashLoopBackOff"
+	reasonConfigError = "CreateContainerConfigError"
+	reasonCreateError = "CreateContainerError"
+	reasonRunError    = "RunContainerError"
+
+	eventBackOff           = "BackOff"
+	eventCreated           = "Created"
+	eventFailed            = "Failed"
+	eventFailedCgroup      = "FailedCreatePodContainer"
+	eventFailedDirectories = "FailedToMakePodDataDirectories"
+	eventFailedKillPod     = "FailedKillPod"
+	eventFailedMount       = "FailedMount"
+	eventFailedSandbox     = "FailedCreatePodSandBox"
+	eventInvalidEnv        = "InvalidEnvironmentVariableNames"
+	eventKilling           = "Killing"
+	eventNetworkNotReady   = "NetworkNotReady"
+	eventStarted           = "Started"
+	// eventUnsupported is this library's own: the pod runs, and a field of it has no effect.
+	eventUnsupported = "UnsupportedField"
+)

@@ -1,0 +1,154 @@
+package syncpod
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// resolved is what a container's spec is made of beside the container itself.
+type resolved struct {
+	sandbox     *podmill.SandboxSpec
+	sandboxID   string
+	attempt     uint32
+	image       *podmill.Image
+	env         []podmill.EnvVar
+	command     []string
+	args        []string
+	volumes     map[string]podmill.Volume
+	hosts       string // the file that is the container's /etc/hosts, empty if it has none of its own
+	oomScoreAdj int64
+}
+
+// containerSpec returns what to create of a container. It is pure; the error is a *podmill.ReasonError.
+func containerSpec(pod *corev1.Pod, c *corev1.Container, r *resolved) (*podmill.ContainerSpec, error) {
+	user, err := userOf(pod, c, r.image)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := mountsOf(c, r)
+	if err != nil {
+		return nil, err
+	}
+	return &podmill.ContainerSpec{
+		Sandbox:      r.sandbox,
+		SandboxID:    r.sandboxID,
+		Container:    c,
+		Attempt:      r.attempt,
+		Image:        r.image.ID,
+		Command:      r.command,
+		Args:         r.args,
+		WorkingDir:   c.WorkingDir,
+		Env:          r.env,
+		Mounts:       mounts,
+		User:         user,
+		OOMScoreAdj:  r.oomScoreAdj,
+		LogPath:      logPath(c.Name, r.attempt),
+		CgroupParent: r.sandbox.CgroupParent,
+		Labels:       containerLabels(pod, c),
+		Annotations:  containerAnnotations(pod, c, r.attempt),
+	}, nil
+}
+
+// logPath is where a container logs, relative to the pod's log directory.
+func logPath(container string, attempt uint32) string {
+	return path.Join(container, strconv.FormatUint(uint64(attempt), 10)+".log")
+}
+
+func containerLabels(pod *corev1.Pod, c *corev1.Container) map[string]string {
+	return map[string]string{
+		podmill.LabelPodName:       pod.Name,
+		podmill.LabelPodNamespace:  pod.Namespace,
+		podmill.LabelPodUID:        string(pod.UID),
+		podmill.LabelContainerName: c.Name,
+	}
+}
+
+// containerAnnotations are what an agent that knows nothing else has to know of a container: after a restart, or when its pod is wanted
+// no more.
+func containerAnnotations(pod *corev1.Pod, c *corev1.Container, attempt uint32) map[string]string {
+	a := map[string]string{
+		podmill.AnnotationContainerHash:            hashOf(c),
+		podmill.AnnotationRestartCount:             strconv.FormatUint(uint64(attempt), 10),
+		podmill.AnnotationTerminationMessagePath:   c.TerminationMessagePath,
+		podmill.AnnotationTerminationMessagePolicy: string(c.TerminationMessagePolicy),
+	}
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		a[podmill.AnnotationPodTerminationGracePeriod] = strconv.FormatInt(*s, 10)
+	}
+	if s := pod.DeletionGracePeriodSeconds; s != nil {
+		a[podmill.AnnotationPodDeletionGracePeriod] = strconv.FormatInt(*s, 10)
+	}
+	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
+		a[podmill.AnnotationPreStopHandler] = marshal(c.Lifecycle.PreStop)
+	}
+	if len(c.Ports) > 0 {
+		a[podmill.AnnotationContainerPorts] = marshal(c.Ports)
+	}
+	return a
+}
+
+// marshal returns JSON of an API type, none of which fails.
+func marshal(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// mountsOf returns a container's mounts: /etc/hosts, unless the container mounts something there itself, and its volumes.
+func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
+	if len(c.VolumeDevices) > 0 {
+		return nil, configError("volumeDevices is not supported")
+	}
+	var mounts []podmill.Mount
+	hosts := r.hosts
+	for i := range c.VolumeMounts {
+		m, err := mountOf(&c.VolumeMounts[i], r.volumes)
+		if err != nil {
+			return nil, err
+		}
+		if m.ContainerPath == hostsPath {
+			hosts = ""
+		}
+		mounts = append(mounts, m)
+	}
+	if hosts != "" {
+		// Read-only: what a container writes there would fill the node's disk and count for nobody (CVE-2020-8557).
+		mounts = append(mounts, podmill.Mount{ContainerPath: hostsPath, HostPath: hosts, ReadOnly: true, SELinuxRelabel: true})
+	}
+	return mounts, nil
+}
+
+func mountOf(m *corev1.VolumeMount, volumes map[string]podmill.Volume) (podmill.Mount, error) {
+	volume, ok := volumes[m.Name]
+	switch {
+	case !ok:
+		return podmill.Mount{}, configError("volumeMounts: there is no volume %q", m.Name)
+	case volume.Block:
+		return podmill.Mount{}, configError("volumeMounts: volume %q is a block device", m.Name)
+	case m.SubPath != "" || m.SubPathExpr != "":
+		return podmill.Mount{}, configError("volumeMounts: subPath of volume %q is not supported", m.Name)
+	case len(m.BindMountOptions) > 0:
+		return podmill.Mount{}, configError("volumeMounts: bindMountOptions of volume %q are not supported", m.Name)
+	}
+	mount := podmill.Mount{
+		ContainerPath:     path.Clean("/" + m.MountPath),
+		HostPath:          volume.HostPath,
+		Image:             volume.Image,
+		ReadOnly:          m.ReadOnly || volume.ReadOnly,
+		RecursiveReadOnly: m.ReadOnly && m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled,
+		SELinuxRelabel:    volume.SELinuxRelabel,
+	}
+	if m.MountPropagation != nil && *m.MountPropagation != corev1.MountPropagationNone {
+		mount.Propagation = *m.MountPropagation
+	}
+	return mount, nil
+}
+
+func configError(format string, args ...any) error {
+	return &podmill.ReasonError{Reason: reasonConfigError, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,116 @@
+package syncpod
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/syncpod/env"
+)
+
+// bringingUp is what the containers that are started together have in common.
+type bringingUp struct {
+	*Syncer
+	*preparation
+	pod     *corev1.Pod
+	sandbox *podmill.Sandbox
+	hosts   string
+}
+
+// start brings a container's image, creates the container and starts it. Between any two of these, the end of ctx is the end: a pod that
+// was deleted while its image was pulled starts nothing any more.
+func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
+	c := start.Container
+	var image *podmill.Image
+	err := u.step(u.pod, "image", c.Name, func() (err error) {
+		image, err = u.Images.EnsureImage(ctx, u.pod, c, u.spec, u.auths)
+		return err
+	})
+	if err != nil {
+		return u.failed(ctx, "ErrImagePull", err) // of which Images has told
+	}
+	spec, err := u.resolve(ctx, start, image)
+	if err != nil {
+		return u.told(c.Name, u.failed(ctx, reasonConfigError, err))
+	}
+	if ctx.Err() != nil {
+		return outcome{err: ctx.Err()}
+	}
+	var id string
+	err = u.step(u.pod, "create", c.Name, func() (err error) {
+		id, err = u.Runtime.CreateContainer(ctx, spec)
+		return err
+	})
+	if err != nil {
+		return u.told(c.Name, u.failed(ctx, reasonCreateError, err))
+	}
+	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventCreated, "Created container "+c.Name)
+	if ctx.Err() != nil {
+		return outcome{err: ctx.Err()}
+	}
+	if err := u.step(u.pod, "start", c.Name, func() error { return u.Runtime.StartContainer(ctx, id) }); err != nil {
+		o := u.told(c.Name, u.failed(ctx, reasonRunError, err))
+		o.tried = true
+		return o
+	}
+	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventStarted, "Started container "+c.Name)
+	logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
+	return outcome{tried: true}
+}
+
+// resolve gathers what a container's spec leaves to be found out.
+func (u *bringingUp) resolve(ctx context.Context, start *Start, image *podmill.Image) (*podmill.ContainerSpec, error) {
+	c := start.Container
+	vars, skipped, err := env.Resolve(u.environment(ctx, c))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range skipped {
+		u.event(u.pod, c.Name, corev1.EventTypeWarning, eventInvalidEnv, s.String())
+	}
+	command, args := env.Command(c, vars)
+	return containerSpec(u.pod, c, &resolved{
+		sandbox: u.spec, sandboxID: u.sandbox.ID, attempt: start.Attempt, image: image,
+		env: vars, command: command, args: args, volumes: u.volumes, hosts: u.hosts,
+		oomScoreAdj: oomScoreAdj(u.pod, c, start.Kind, u.node.MemoryBytes),
+	})
+}
+
+func (u *bringingUp) environment(ctx context.Context, c *corev1.Container) env.Input {
+	in := env.Input{Pod: u.pod, Container: c, PodIPs: u.sandbox.IPs, HostIPs: u.node.IPs, Allocatable: u.node.Allocatable}
+	if u.pod.Spec.HostNetwork {
+		in.PodIPs = u.node.IPs
+	}
+	if u.configMaps != nil {
+		in.ConfigMap = func(name string) (*corev1.ConfigMap, error) {
+			return u.configMaps.ConfigMap(ctx, u.pod.Namespace, name)
+		}
+	}
+	if u.secrets != nil {
+		in.Secret = func(name string) (*corev1.Secret, error) { return u.secrets.Secret(ctx, u.pod.Namespace, name) }
+	}
+	return in
+}
+
+// failed makes an error the reason for which a container waits. Where it is only that ctx has ended, there is none: the pod is ending.
+func (u *bringingUp) failed(ctx context.Context, reason string, err error) outcome {
+	if ctx.Err() != nil {
+		return outcome{err: err}
+	}
+	waiting := &corev1.ContainerStateWaiting{Reason: reason, Message: err.Error()}
+	var known *podmill.ReasonError
+	if errors.As(err, &known) {
+		waiting.Reason, waiting.Message = known.Reason, known.Message
+	}
+	return outcome{waiting: waiting, err: err}
+}
+
+// told tells people why a container waits.
+func (u *bringingUp) told(container string, o outcome) outcome {
+	if o.waiting != nil {
+		u.event(u.pod, container, corev1.EventTypeWarning, eventFailed, "Error: "+o.waiting.Message)
+	}
+	return o
+}

@@ -1,0 +1,141 @@
+package syncpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// SyncPod makes what the runtime holds of a pod into what its spec wants: it looks, plans, reports, acts, and looks again until nothing is
+// left to do. It does not wait for containers to end; whoever sees that syncs again. finished says that the pod's work is done by
+// itself, and that it has to be terminated.
+//
+// An error means that not all could be done, and names each thing; what could be done beside it was. Where ctx ends, nothing new is begun: no container is
+// created or started after that.
+func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (finished bool, err error) {
+	m, err := s.remember(pod)
+	if err != nil {
+		return false, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
+	}
+	s.warnUnsupported(pod, m)
+	finished, err = s.settle(ctx, pod, m)
+	if err != nil {
+		return false, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
+	}
+	return finished, nil
+}
+
+// settle goes round from look to action until the pod has all it wants. After a failure there is one more look, to report how things stand.
+func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (finished bool, err error) {
+	// A container can be started twice before its back-off makes it wait, and a sandbox once. A runtime with which that does not end
+	// is lying, or broken, and has to be left alone for a while.
+	limit := 4 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
+	var failed error
+	for round := 0; ; round++ {
+		now, err := s.look(ctx, pod, m)
+		if err != nil {
+			return false, errors.Join(failed, err)
+		}
+		switch {
+		case failed != nil:
+			return false, failed
+		case now.Finished:
+			return true, nil
+		case now.Idle() && round == 0:
+			_, err := s.mountVolumes(ctx, pod)
+			return false, err
+		case now.Idle():
+			return false, nil
+		case round == limit:
+			return false, fmt.Errorf("the pod does not settle, there is still to do: %s", now.String())
+		}
+		s.observer.planned(podmill.RefOf(pod), &now.Actions)
+		failed = s.act(ctx, pod, m, now)
+	}
+}
+
+// situation is what is there, and what is to be done about it.
+type situation struct {
+	Actions
+	seen    *podmill.RuntimePod
+	sandbox *podmill.Sandbox // nil if there is none to use
+}
+
+// look observes a pod, plans, and reports how it stands.
+func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory) (*situation, error) {
+	seen, err := s.observe(ctx, pod.UID, m)
+	if err != nil {
+		return nil, err
+	}
+	m.learn(pod, seen)
+	current, attempt, why := s.Sandboxes.Choose(pod, seen)
+	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
+		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
+		Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted,
+	}, time.Now())}
+	s.wakeAt(pod.UID, m, now.Until)
+	s.tellWaits(pod, m, &now.Actions)
+	_, err = s.Reporter.Report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(&now.Actions)})
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return now, nil
+}
+
+// observe looks anew if the syncer itself may have changed the pod since it last looked; else what is known is good enough.
+func (s *Syncer) observe(ctx context.Context, uid types.UID, m *memory) (*podmill.RuntimePod, error) {
+	seen, err := s.Cache.Observe(ctx, uid, m.dirty)
+	if err != nil {
+		m.dirty = true
+		return nil, fmt.Errorf("observe: %w", err)
+	}
+	m.dirty = false
+	return seen, nil
+}
+
+// wakeAt has the pod synced again when its next back-off is over.
+func (s *Syncer) wakeAt(uid types.UID, m *memory, at time.Time) {
+	m.silence()
+	if !at.IsZero() && s.wake != nil {
+		m.alarm = time.AfterFunc(time.Until(at), func() { s.wake(uid) })
+	}
+}
+
+// act carries out what was planned.
+func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, now *situation) error {
+	var p *preparation
+	var err error
+	if now.RunSandbox != nil || len(now.Start) > 0 {
+		if p, err = s.prepare(ctx, pod, now); err != nil {
+			return err
+		}
+	}
+	m.dirty = true
+	unkilled, failed := s.kill(ctx, pod, now.Kill)
+	if failed != nil && now.RunSandbox != nil {
+		return failed // never a second sandbox while something runs in the first
+	}
+	if now.StopSandboxes {
+		if err := s.Sandboxes.Stop(ctx, now.seen); err != nil {
+			return err
+		}
+	}
+	if p != nil {
+		failed = errors.Join(failed, s.bringUp(ctx, pod, m, now, p, unkilled))
+	}
+	return errors.Join(failed, s.removeDead(ctx, pod, now.Remove))
+}
+
+// logFailure says what is of no consequence to the pod, but may be to whoever looks for a cause.
+func logFailure(ctx context.Context, pod *corev1.Pod, what string, err error) {
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, what, "pod", podmill.RefOf(pod).String())
+	}
+}

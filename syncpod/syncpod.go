@@ -1,0 +1,95 @@
+package syncpod
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// Cache is what is known of the runtime.
+type Cache interface {
+	// Observe returns what the runtime holds of a pod: if fresh, by an inspection that began after the call, else the newest known.
+	// What it returns is shared and never nil without an error.
+	Observe(ctx context.Context, pod types.UID, fresh bool) (*podmill.RuntimePod, error)
+}
+
+// Sandboxes chooses and runs the sandboxes of pods.
+type Sandboxes interface {
+	// Choose returns the sandbox to use or, if none will do, nil, the attempt to create and why. It is pure.
+	Choose(pod *corev1.Pod, seen *podmill.RuntimePod) (current *podmill.Sandbox, attempt uint32, why string)
+	// Spec returns the spec of a pod's sandbox: the same one for the same pod and attempt. LogDirectory and CgroupParent are set by
+	// the caller. Where there can be none, people have been told.
+	Spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, error)
+	// Run runs a sandbox and returns it with its addresses. People have been told of a failure.
+	Run(ctx context.Context, spec *podmill.SandboxSpec) (*podmill.Sandbox, error)
+	// Stop stops, and Remove removes, all sandboxes that were seen, with what is in them. Both may be repeated.
+	Stop(ctx context.Context, seen *podmill.RuntimePod) error
+	Remove(ctx context.Context, seen *podmill.RuntimePod) error
+}
+
+// Images brings images to the node.
+type Images interface {
+	// PullSecrets returns the credentials that a pod names. Those that could be found come along with an error for the others.
+	PullSecrets(ctx context.Context, pod *corev1.Pod) ([]podmill.ImageAuth, error)
+	// EnsureImage makes a container's image be there, as its pull policy says. The error is a *podmill.ReasonError where the kubelet
+	// has a reason for it, such as ErrImagePull or ImagePullBackOff, and people have been told.
+	EnsureImage(
+		ctx context.Context, pod *corev1.Pod, c *corev1.Container, sandbox *podmill.SandboxSpec, auths []podmill.ImageAuth,
+	) (*podmill.Image, error)
+}
+
+// Cgroups keeps the cgroups of pods.
+type Cgroups interface {
+	// EnsureCgroup makes a pod's cgroup and returns its name as the runtime wants it.
+	EnsureCgroup(ctx context.Context, pod *corev1.Pod) (parent string, err error)
+	// RemoveCgroup removes a pod's cgroup. One that is not there is removed.
+	RemoveCgroup(ctx context.Context, pod types.UID) error
+}
+
+// Reporter is told how a pod stands, and makes a status of it. Reporting the same again costs nothing.
+type Reporter interface {
+	Report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error)
+}
+
+// Config is what a [Syncer] cannot do without.
+type Config struct {
+	Runtime   podmill.ContainerRunner
+	Cache     Cache
+	Sandboxes Sandboxes
+	Images    Images
+	Reporter  Reporter
+}
+
+// Syncer makes pods in the runtime into what their specs want, and takes them away again.
+//
+// Calls for one pod must come one after another, as pod workers make them; calls for different pods may be concurrent.
+type Syncer struct {
+	Config
+	options
+
+	mu   sync.Mutex
+	pods map[types.UID]*memory
+}
+
+// New returns a syncer.
+func New(cfg Config, opts ...Option) (*Syncer, error) {
+	if cfg.Runtime == nil || cfg.Cache == nil || cfg.Sandboxes == nil || cfg.Images == nil || cfg.Reporter == nil {
+		return nil, errors.New("syncpod: every field of Config is required")
+	}
+	s := &Syncer{Config: cfg, pods: map[types.UID]*memory{}}
+	for _, opt := range opts {
+		opt(&s.options)
+	}
+	for _, dir := range []string{s.root, s.logRoot} {
+		if dir != "" && !filepath.IsAbs(dir) {
+			return nil, errors.New("syncpod: directory " + dir + " is not absolute")
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,72 @@
+package syncpod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// SyncTerminatedPod removes all that there is of a pod that has stopped: containers and sandboxes, then volumes, cgroup and directories, in this order, for
+// each could still be needed by the one before. Logs stay for people to read until [Syncer.Cleanup] finds that nobody wants the pod. It may
+// be repeated, and after an error goes on with what is left.
+func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *corev1.Pod) error {
+	if err := s.takeAway(ctx, pod); err != nil {
+		return fmt.Errorf("remove pod %s: %w", podmill.RefOf(pod), err)
+	}
+	return nil
+}
+
+func (s *Syncer) takeAway(ctx context.Context, pod *corev1.Pod) error {
+	seen, err := s.Cache.Observe(ctx, pod.UID, true)
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	if err := s.removeContainers(ctx, pod, seen); err != nil {
+		return err
+	}
+	if s.volumes != nil {
+		if err := s.volumes.UnmountVolumes(ctx, pod.UID); err != nil {
+			return err
+		}
+	}
+	if s.cgroups != nil {
+		if err := s.cgroups.RemoveCgroup(ctx, pod.UID); err != nil {
+			return err
+		}
+	}
+	if err := s.removeDirectory(pod.UID); err != nil {
+		return err
+	}
+	s.forget(pod.UID)
+	return nil
+}
+
+// removeContainers removes a pod's containers and sandboxes, and the links to their logs. It refuses where a container still runs: whoever
+// thinks that the pod has stopped is wrong, and its volumes must stay.
+func (s *Syncer) removeContainers(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod) error {
+	for i := range seen.Containers {
+		if c := &seen.Containers[i]; c.State == podmill.StateRunning {
+			return fmt.Errorf("container %s still runs", c.Name)
+		}
+	}
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
+		if slices.ContainsFunc(seen.Sandboxes, func(b podmill.Sandbox) bool { return b.ID == c.SandboxID }) {
+			continue // it goes with its sandbox
+		}
+		if err := done(s.Runtime.RemoveContainer(ctx, c.ID)); err != nil {
+			return fmt.Errorf("remove container %s: %w", c.Name, err)
+		}
+	}
+	if err := s.Sandboxes.Remove(ctx, seen); err != nil {
+		return err
+	}
+	for i := range seen.Containers {
+		logFailure(ctx, pod, "the link to a log stays", s.unlinkLog(pod, seen.Containers[i].Name, seen.Containers[i].ID))
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package syncpod
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+func (s *Syncer) event(pod *corev1.Pod, container, eventType, reason, message string) {
+	if s.events != nil {
+		s.events.Event(podmill.ReferenceTo(pod, container), eventType, reason, message)
+	}
+}
+
+// tellFailure tells people of an error, and returns it. That a pod was told to end meanwhile is not one.
+func (s *Syncer) tellFailure(ctx context.Context, pod *corev1.Pod, reason, prefix string, err error) error {
+	if err != nil && ctx.Err() == nil {
+		s.event(pod, "", corev1.EventTypeWarning, reason, prefix+err.Error())
+	}
+	return err
+}
+
+// step makes one step and tells the observer.
+func (s *Syncer) step(pod *corev1.Pod, name, container string, do func() error) error {
+	return s.observer.did(podmill.RefOf(pod), name, container, do)
+}
+
+// tellWaits tells people, once for each time, that a container has to wait.
+func (s *Syncer) tellWaits(pod *corev1.Pod, m *memory, a *Actions) {
+	for name := range a.Waiting {
+		attempt := m.known[name].Attempt + 1 // zero is none
+		if m.told[name] == attempt {
+			continue
+		}
+		m.told[name] = attempt
+		s.event(pod, name, corev1.EventTypeWarning, eventBackOff, fmt.Sprintf(
+			"Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
+	}
+}
+
+// warnUnsupported tells people once which fields of a pod have no effect.
+func (s *Syncer) warnUnsupported(pod *corev1.Pod, m *memory) {
+	if m.warned {
+		return
+	}
+	m.warned = true
+	if fields := unsupported(pod); len(fields) > 0 {
+		s.event(pod, "", corev1.EventTypeWarning, eventUnsupported,
+			"The pod runs, but these fields have no effect yet: "+strings.Join(fields, ", "))
+	}
+}
+
+// unsupported returns the fields of a pod that are ignored. What cannot be ignored is refused where it is used.
+func unsupported(pod *corev1.Pod) (fields []string) {
+	add := func(set bool, format string, args ...any) {
+		if set {
+			fields = append(fields, fmt.Sprintf(format, args...))
+		}
+	}
+	add(pod.Spec.ActiveDeadlineSeconds != nil, "spec.activeDeadlineSeconds")
+	add(len(pod.Spec.EphemeralContainers) > 0, "spec.ephemeralContainers")
+	for c, kind := range lifecycle.Containers(pod) {
+		list := "containers"
+		if kind != lifecycle.App {
+			list = "initContainers"
+		}
+		path := fmt.Sprintf("spec.%s{%s}", list, c.Name)
+		add(c.Lifecycle != nil && c.Lifecycle.PostStart != nil, "%s.lifecycle.postStart", path)
+		add(c.Lifecycle != nil && c.Lifecycle.PreStop != nil, "%s.lifecycle.preStop", path)
+		add(c.StartupProbe != nil, "%s.startupProbe", path)
+		add(c.LivenessProbe != nil, "%s.livenessProbe", path)
+		add(c.ReadinessProbe != nil, "%s.readinessProbe", path)
+	}
+	return fields
+}

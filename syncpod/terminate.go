@@ -1,0 +1,100 @@
+package syncpod
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// SyncTerminatingPod stops a pod: its containers within the grace that is left until t's deadline, then its sandboxes. It returns nil when a look
+// that began after the last stop has shown that nothing runs any more, and only then reports the pod as stopped.
+//
+// It is a reconcile and not a shot: after an error, a restart of the agent, or a call that was cancelled because the deadline came nearer,
+// the next call goes on where this one was. The deadline is kept in the pod's directory.
+func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error {
+	if m := s.memoryOf(pod.UID); m != nil {
+		m.silence()
+		m.dirty = true
+	}
+	err := s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
+		_, err := s.Reporter.Report(ctx, pod, seen, podmill.Progress{Termination: &t, Stopped: stopped})
+		return err
+	})
+	if err != nil {
+		return s.tellFailure(ctx, pod, eventFailedKillPod, "error killing pod: ", fmt.Errorf("stop pod %s: %w", podmill.RefOf(pod), err))
+	}
+	return nil
+}
+
+// SyncTerminatingRuntimePod stops a pod of which nothing is known but what the runtime holds, and removes all that there is of it. Its grace
+// period is that in its containers' annotations, and its deadline the one in its directory, if the pod was ending already.
+func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, seen *podmill.RuntimePod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: seen.UID, Namespace: seen.Namespace, Name: seen.Name}}
+	grace := annotatedGrace(seen)
+	t := podmill.Termination{Deadline: time.Now().Add(time.Duration(grace) * time.Second), GracePeriodSeconds: grace}
+	unreported := func(*podmill.RuntimePod, podmill.Termination, bool) error { return nil }
+	if err := s.stop(ctx, pod, t, unreported); err != nil {
+		return s.tellFailure(ctx, pod, eventFailedKillPod, "error killing pod: ", fmt.Errorf("stop orphaned pod %s: %w", seen.PodRef, err))
+	}
+	if err := s.takeAway(ctx, pod); err != nil {
+		return fmt.Errorf("remove orphaned pod %s: %w", seen.PodRef, err)
+	}
+	return nil
+}
+
+// stop goes round from look to stop until nothing runs.
+func (s *Syncer) stop(
+	ctx context.Context, pod *corev1.Pod, t podmill.Termination,
+	report func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error,
+) error {
+	limit := 4 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
+	stopped := map[string]bool{}
+	for round := 0; ; round++ {
+		seen, err := s.Cache.Observe(ctx, pod.UID, true)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		if round == 0 && !seen.Empty() {
+			t, err = s.keepDeadline(pod.UID, t)
+			logFailure(ctx, pod, "the deadline is not kept; after a restart of the agent the pod has its whole grace again", err)
+		}
+		a := Plan(Input{Pod: pod, Seen: seen, Termination: &t, Stopped: stopped}, time.Now())
+		if a.Finished {
+			if err := s.Sandboxes.Stop(ctx, seen); err != nil {
+				return err
+			}
+			return report(seen, t, true)
+		}
+		if err := report(seen, t, false); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		if round == limit {
+			return fmt.Errorf("containers do not stop, there is still to do: %s", a.String())
+		}
+		s.observer.planned(podmill.RefOf(pod), &a)
+		if _, err := s.kill(ctx, pod, a.Kill); err != nil {
+			return err
+		}
+		for _, k := range a.Kill {
+			stopped[k.ID] = true
+		}
+	}
+}
+
+// annotatedGrace returns the grace period, in seconds, that a pod's containers were created with: what a deletion asked for, or else the pod's own.
+func annotatedGrace(seen *podmill.RuntimePod) int64 {
+	for _, key := range []string{podmill.AnnotationPodDeletionGracePeriod, podmill.AnnotationPodTerminationGracePeriod} {
+		for i := range seen.Containers {
+			if n, err := strconv.ParseInt(seen.Containers[i].Annotations[key], 10, 32); err == nil {
+				return max(0, n)
+			}
+		}
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds
+}
