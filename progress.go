@@ -12,4 +12,6 @@ type Progress struct {
 	Termination *Termination
 	// Stopped says that every container has stopped for good, so that the final phase may be told.
 	Stopped bool
+	// Removed says that nothing is left of the pod, volumes and directories included, so that its deletion may be confirmed.
+	Removed bool
 }
