@@ -14,7 +14,7 @@ func memoryEnv(t *testing.T, opts ...Option) RuntimeEnv {
 		WithImages(Image{Ref: "busybox:1"}),
 		WithRegistry(
 			RemoteImage{Image: Image{Ref: "registry.test/none:1"}, Err: errors.New("no such image")},
-			RemoteImage{Image: Image{Ref: "registry.test/fresh:1"}, Takes: time.Second, Username: "u", Password: "p"},
+			RemoteImage{Image: Image{Ref: "registry.test/fresh:1"}, Takes: 50 * time.Millisecond, Username: "u", Password: "p"},
 		),
 	}, opts...)...)
 	t.Cleanup(rt.Close)
@@ -30,4 +30,16 @@ func TestRuntimeKeepsTheContractInVirtualTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test.run(newRuntimeKit(t, memoryEnv(t))) })
 		})
 	}
+}
+
+// The exported kit, in real time, over a wrapper that finds nothing to spoil.
+func TestFaultyWithoutFaultsKeepsTheContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits in real time")
+	}
+	RuntimeTest(t, func(t *testing.T) RuntimeEnv {
+		env := memoryEnv(t)
+		env.Runtime = Faulty(env.Runtime)
+		return env
+	})
 }
