@@ -132,7 +132,7 @@ func TestLedgerIsBounded(t *testing.T) {
 				count[line.Message] = int(line.Count)
 			}
 		}
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+		for range rapid.IntRange(0, 20).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, 4000).Draw(t, "pause")) * time.Millisecond)
 			for i := range rapid.SampledFrom([]int{1, 5, 900}).Draw(t, "events") {
 				l.note(say(fmt.Sprint(i%rapid.SampledFrom([]int{1, 900}).Draw(t, "messages"))), now)
