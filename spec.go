@@ -10,7 +10,7 @@ import (
 type SandboxSpec struct {
 	Pod     *corev1.Pod
 	Attempt uint32
-	// Hostname is at most 63 characters, and empty for a pod in the host's network.
+	// Hostname is at most 63 characters, 64 where the pod gives a name of its own, and empty for a pod in the host's network.
 	Hostname string
 	// DNS is the resolv.conf of the pod; nil leaves the runtime's default.
 	DNS *DNS
