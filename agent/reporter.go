@@ -15,8 +15,9 @@ import (
 // reporter joins the hands with the status: what a sync saw becomes a status, and is on its way.
 type reporter struct {
 	statuses *status.Manager
-	runtime  string
+	runtime  *runtimeState
 	hostIPs  []string
+	wanted   func(types.UID) bool // whether a source wants the pod
 
 	mu    sync.Mutex
 	ended map[types.UID]bool // pods whose last report said that they end
@@ -25,10 +26,10 @@ type reporter struct {
 // Report makes and delivers the pod's status, and returns its phase.
 func (r *reporter) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error) {
 	next := status.Generate(status.Input{
-		Pod: pod, Seen: seen, Progress: p, Last: r.last(pod, p), Runtime: r.runtime, HostIPs: r.hostIPs,
+		Pod: pod, Seen: seen, Progress: p, Last: r.last(pod, p), Runtime: r.runtime.name(), HostIPs: r.hostIPs,
 	}, time.Now())
 	r.statuses.Set(pod, next)
-	if p.Stopped && pod.DeletionTimestamp != nil {
+	if p.Removed && (pod.DeletionTimestamp != nil || !r.wanted(pod.UID)) {
 		r.statuses.Finish(pod)
 	}
 	return next.Phase, nil

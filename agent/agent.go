@@ -1,0 +1,238 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/image"
+	"github.com/podmill/podmill/pleg"
+	"github.com/podmill/podmill/podworkers"
+	"github.com/podmill/podmill/sandbox"
+	"github.com/podmill/podmill/status"
+	"github.com/podmill/podmill/syncloop"
+	"github.com/podmill/podmill/syncpod"
+)
+
+// Agent is a node agent: the blocks, joined.
+type Agent struct {
+	opts     options
+	runtime  podmill.Runtime
+	statuses *status.Manager
+	inbox    *syncloop.Inbox
+	eyes     *pleg.PLEG
+	hands    *syncpod.Syncer
+	workers  *podworkers.Workers
+	loop     *syncloop.Loop
+	cleaners []syncloop.Cleaner
+	finished chan struct{} // holds one token when a pod has finished
+}
+
+// New returns an agent that runs the pods of sources in a runtime, and keeps what is its own below root, an absolute path. It
+// starts nothing.
+func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts ...Option) (*Agent, error) {
+	if !filepath.IsAbs(root) {
+		return nil, fmt.Errorf("root directory %q is not an absolute path", root)
+	}
+	a := &Agent{runtime: runtime, inbox: syncloop.NewInbox(), finished: make(chan struct{}, 1)}
+	a.opts.logRoot = filepath.Join(root, "log")
+	for _, opt := range opts {
+		opt(&a.opts)
+	}
+	if err := a.keepStatuses(root, &sources); err != nil {
+		return nil, err
+	}
+	if err := a.wire(root); err != nil {
+		return nil, err
+	}
+	a.loop = syncloop.New(a.workers, a.inbox, sources, append(a.opts.loop,
+		syncloop.WithHousekeeping(a.eyes.Pods, a.cleaners...), syncloop.WithObserver(a.opts.observers.SyncLoop))...)
+	return a, nil
+}
+
+// keepStatuses chooses the sink. A sink of files remembers what the pods of the sources were before a restart.
+func (a *Agent) keepStatuses(root string, sources *[]podmill.PodSource) error {
+	if a.opts.sink == nil {
+		files, err := status.NewFileSink(filepath.Join(root, "status"))
+		if err != nil {
+			return err
+		}
+		a.opts.sink = files
+	}
+	a.statuses = status.New(a.opts.sink, status.WithObserver(a.opts.observers.Status))
+	a.cleaners = append(a.cleaners, a.statuses)
+	files, ok := a.opts.sink.(*status.FileSink)
+	if !ok {
+		return nil
+	}
+	a.cleaners = append(a.cleaners, files)
+	known, _ := files.Load() // what cannot be read is not known; the clean-up names and removes it
+	remembered := make([]podmill.PodSource, len(*sources))
+	for i, source := range *sources {
+		remembered[i] = &remembering{PodSource: source, statuses: known}
+	}
+	*sources = remembered
+	return nil
+}
+
+// wire makes the blocks and joins them.
+func (a *Agent) wire(root string) error {
+	o := &a.opts
+	state := newRuntimeState(a.runtime)
+	wanted := func(uid types.UID) bool {
+		_, ok := a.loop.Pod(uid)
+		return ok
+	}
+	report := &reporter{statuses: a.statuses, runtime: state, hostIPs: o.node.IPs, wanted: wanted, ended: map[types.UID]bool{}}
+	a.eyes = pleg.New(a.runtime, a.inbox.Put, append(o.pleg, pleg.WithObserver(o.observers.PLEG))...)
+	sandboxes := sandbox.New(a.runtime, append(o.sandbox, sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox))...)
+	images := image.New(a.runtime, append(o.image, image.WithSecrets(o.objects), image.WithEvents(o.events), image.WithObserver(o.observers.Image))...)
+	handOpts := []syncpod.Option{
+		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(o.volumes), syncpod.WithEvents(o.events),
+		syncpod.WithNetworkReady(state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
+		syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
+	}
+	if o.cgroups != nil {
+		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
+		a.cleaners = append(a.cleaners, o.cgroups)
+	}
+	var err error
+	a.hands, err = syncpod.New(syncpod.Config{
+		Runtime: a.runtime, Cache: a.eyes, Sandboxes: sandboxes, Images: images, Reporter: report,
+	}, handOpts...)
+	if err != nil {
+		return err
+	}
+	a.workers = podworkers.New(a.hands, append(o.workers, podworkers.WithObserver(a.watchWorkers(o.observers.Workers)))...)
+	ghosts := cleaner(func(ctx context.Context, _ func(types.UID) bool) error {
+		pods, _ := a.eyes.Pods()
+		return sandboxes.Collect(ctx, pods)
+	})
+	a.cleaners = append(a.cleaners, a.hands, report, ghosts)
+	return nil
+}
+
+// cleaner is a function that cleans up.
+type cleaner func(ctx context.Context, keep func(types.UID) bool) error
+
+// Cleanup calls the function.
+func (c cleaner) Cleanup(ctx context.Context, keep func(types.UID) bool) error { return c(ctx, keep) }
+
+// watchWorkers tells who waits for pods to finish, and the observer o.
+func (a *Agent) watchWorkers(o podworkers.Observer) podworkers.Observer {
+	told := o.StateChanged
+	o.StateChanged = func(pod podmill.PodRef, from, to podworkers.State) {
+		if to == podworkers.Finished {
+			select {
+			case a.finished <- struct{}{}:
+			default:
+			}
+		}
+		if told != nil {
+			told(pod, from, to)
+		}
+	}
+	return o
+}
+
+// Pods returns all pods with their newest statuses: those that are wanted, and those on their way out. synced says that every
+// source has been heard.
+func (a *Agent) Pods() (pods []*corev1.Pod, synced bool) {
+	wanted, synced := a.loop.Pods()
+	pods = a.statuses.Pods()
+	for _, pod := range wanted {
+		if _, ok := a.statuses.Status(pod.UID); !ok {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, synced
+}
+
+// Healthy returns what is wrong with the agent, nil if nothing is.
+func (a *Agent) Healthy() error { return errors.Join(a.eyes.Healthy(), a.loop.Healthy()) }
+
+// Log returns the log of a container's newest instance, or of the one before it.
+func (a *Agent) Log(ctx context.Context, namespace, pod, container string, previous bool) (path string, running func() bool, err error) {
+	instances, err := a.instances(ctx, namespace, pod, container)
+	if err != nil {
+		return "", nil, err
+	}
+	if previous {
+		if len(instances) < 2 {
+			return "", nil, fmt.Errorf("previous instance of container %s of pod %s/%s: %w", container, namespace, pod, podmill.ErrNotFound)
+		}
+		instances = instances[1:]
+	}
+	id := instances[0].ID
+	running = func() bool {
+		now, err := a.instances(ctx, namespace, pod, container)
+		return err == nil && now[0].ID == id && now[0].State != podmill.StateExited
+	}
+	return instances[0].LogPath, running, nil
+}
+
+// Exec runs a command in a running container.
+func (a *Agent) Exec(ctx context.Context, namespace, pod, container string, command []string) (*podmill.ExecResult, error) {
+	instances, err := a.instances(ctx, namespace, pod, container)
+	if err != nil {
+		return nil, err
+	}
+	if instances[0].State != podmill.StateRunning {
+		return nil, fmt.Errorf("container %s of pod %s/%s is not running: it is %s", container, namespace, pod, instances[0].State)
+	}
+	return a.runtime.Exec(ctx, instances[0].ID, command)
+}
+
+// instances returns what the runtime holds of a container, the newest first, and at least one.
+func (a *Agent) instances(ctx context.Context, namespace, pod, container string) ([]podmill.Container, error) {
+	pods, _ := a.Pods()
+	for _, p := range pods {
+		if p.Namespace != namespace || p.Name != pod {
+			continue
+		}
+		seen, err := a.eyes.Observe(ctx, p.UID, false)
+		if err != nil {
+			return nil, err
+		}
+		var found []podmill.Container
+		for _, c := range seen.Containers {
+			if c.Name == container {
+				found = append(found, c)
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("container %s of pod %s/%s: %w", container, namespace, pod, podmill.ErrNotFound)
+		}
+		return found, nil
+	}
+	return nil, fmt.Errorf("pod %s/%s: %w", namespace, pod, podmill.ErrNotFound)
+}
+
+// watchObjects has pods synced again when an object changes that they refer to.
+func (a *Agent) watchObjects(ctx context.Context) error {
+	watcher, ok := a.opts.objects.(podmill.ObjectWatcher)
+	if !ok {
+		return nil
+	}
+	err := watcher.WatchObjects(ctx, func(ref podmill.ObjectRef) {
+		pods, _ := a.loop.Pods()
+		for _, pod := range pods {
+			if refers(pod, ref) {
+				a.inbox.Put(pod.UID)
+			}
+		}
+	})
+	if ctx.Err() == nil && err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "objects are not watched any more; pods see changes with their next resync")
+	}
+	return nil
+}
+
+// errPodsLeft says that pods could not be stopped in time.
+var errPodsLeft = errors.New("pods are left")

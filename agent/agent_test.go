@@ -1,0 +1,303 @@
+package agent_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/agent"
+	. "github.com/podmill/podmill/podmilltest"
+)
+
+func TestAPodLivesAndIsRemoved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start()
+		pod := Pod("web", static, InitContainer("init", "busybox:1", Runs("exit 0")), Container("server", "busybox:1"), Grace(5*time.Second))
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		w.wantPhase(pod, corev1.PodRunning)
+		w.file.Replace()
+		w.pass(10 * time.Second)
+		w.wantGone(pod)
+		w.wantStory(
+			"RunSandbox default/web attempt=0",
+			"CreateContainer default/web init#0",
+			"StartContainer default/web init#0",
+			"default/web init#0 exited code=0",
+			"CreateContainer default/web server#0",
+			"StartContainer default/web server#0",
+			"StopContainer default/web server#0 grace=5s",
+			"default/web server#0 exited code=143",
+			"StopSandbox default/web",
+			"RemoveSandbox default/web",
+		)
+		for _, dir := range []string{"pods", "status", "log/pods", "log/containers"} {
+			if left, _ := filepath.Glob(filepath.Join(w.root, dir, "*")); len(left) > 0 {
+				t.Errorf("left on disk: %v", left) // B009
+			}
+		}
+	})
+}
+
+func TestAnIdleAgentAsksTheRuntimeForNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start()
+		pod := Pod("web", static, Container("a", "busybox:1"), Container("b", "busybox:1"))
+		w.file.Replace(pod)
+		w.pass(time.Minute)
+		before := w.rt.Log().Counts()
+		w.pass(10 * time.Minute)
+		after := w.rt.Log().Counts()
+		for op, n := range after {
+			if n -= before[op]; n > 0 && (op != "ListPods" || n > 10) {
+				t.Errorf("%d calls of %s in ten idle minutes", n, op)
+			}
+		}
+		w.wantPhase(pod, corev1.PodRunning)
+	})
+}
+
+// B001
+func TestAManifestThatIsRemovedAndPutBackRunsAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start()
+		pod := Pod("web", static, Container("server", "busybox:1", Runs("trap '' TERM; sleep 1000000")), Grace(20*time.Second))
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		for range 3 { // it flips while it stops
+			w.file.Delete(pod)
+			w.pass(time.Second)
+			w.file.Upsert(pod)
+			w.pass(time.Second)
+		}
+		w.pass(30 * time.Second)
+		w.wantPhase(pod, corev1.PodRunning)
+		if n := w.rt.Log().Count("RunSandbox"); n != 2 {
+			t.Errorf("%d sandboxes for one restart\n%s", n, w.rt.Log())
+		}
+	})
+}
+
+// B005: a source that has been heard drives its pods, whatever the others say; what could be another's is left alone.
+func TestASilentSourceHoldsUpNobodyElse(t *testing.T) {
+	inWorld(t, func(w *world) {
+		theirs := Pod("theirs", Container("server", "busybox:1"))
+		w.more = []podmill.PodSource{NewPodSource("api")}
+		w.more[0].(*PodSource).Replace(theirs)
+		w.start()
+		w.pass(time.Second)
+		w.wantPhase(theirs, corev1.PodRunning)
+
+		w.more = []podmill.PodSource{NewPodSource("api")} // and now it is silent for ever
+		w.start()
+		mine := Pod("mine", static, Container("server", "busybox:1"), Grace(time.Second))
+		w.file.Replace(mine)
+		w.pass(time.Minute)
+		w.wantPhase(mine, corev1.PodRunning)
+		w.file.Delete(mine)
+		w.pass(time.Minute)
+		w.wantGone(mine)
+		w.file.Upsert(mine)
+		w.pass(time.Minute)
+		w.wantPhase(mine, corev1.PodRunning)
+		if n := w.rt.Log().Count("StopContainer"); n != 1 {
+			t.Errorf("%d containers were stopped\n%s", n, w.rt.Log())
+		}
+		if _, synced := w.agent.Pods(); synced {
+			t.Error("the agent says that it has heard every source")
+		}
+	})
+}
+
+// B014: the old pod of a static name is gone before the new one comes.
+func TestAnEditedManifestWaitsForTheOldPod(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start()
+		old := Pod("web", static, UID("old"), Container("server", "busybox:1", Runs("trap '' TERM; sleep 1000000")), Grace(60*time.Second))
+		w.file.Replace(old)
+		w.pass(time.Second)
+		edited := Pod("web", static, UID("new"), Container("server", "busybox:2"))
+		w.file.Replace(edited)
+		w.pass(2 * time.Minute)
+		w.wantPhase(edited, corev1.PodRunning)
+		w.wantStory(
+			"RunSandbox default/web attempt=0",
+			"CreateContainer default/web server#0",
+			"StartContainer default/web server#0",
+			"StopContainer default/web server#0 grace=1m0s",
+			"default/web server#0 exited code=137",
+			"StopSandbox default/web",
+			"RemoveSandbox default/web",
+			"RunSandbox default/web attempt=0",
+			"CreateContainer default/web server#0",
+			"StartContainer default/web server#0",
+		)
+	})
+}
+
+// B017
+func TestAPodThatIsRemovedWhileItsImageIsPulledNeverStarts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		faulty := Faulty(w.rt, Fault{On: "PullImage", Effect: Hang(nil)})
+		w.use = faulty
+		w.start()
+		pod := Pod("web", static, Container("server", "slow:1"), Grace(30*time.Second))
+		w.file.Replace(pod)
+		w.pass(5 * time.Second)
+		w.file.Replace()
+		w.pass(5 * time.Second)
+		w.wantGone(pod)
+		w.pass(time.Hour)
+		if n := w.rt.Log().Count("CreateContainer"); n != 0 {
+			t.Errorf("%d containers were created", n)
+		}
+	})
+}
+
+func TestARestartOfTheAgentTouchesNoContainer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1"), Container("crashed", "busybox:1"))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		w.rt.KillProcess(pod.UID, "crashed", 1)
+		w.pass(time.Second)
+		before := w.wantPhase(pod, corev1.PodRunning).Status
+		w.rt.Log().Reset()
+		w.start()
+		w.pass(5 * time.Second)
+		w.wantStory()
+		after := w.wantPhase(pod, corev1.PodRunning).Status
+		if got, want := after.ContainerStatuses[1].RestartCount, before.ContainerStatuses[1].RestartCount; got != want || want != 1 {
+			t.Errorf("restart count %d, before the agent's restart %d", got, want)
+		}
+		if !after.StartTime.Equal(before.StartTime) {
+			t.Errorf("start time %v, before the agent's restart %v", after.StartTime, before.StartTime)
+		}
+	})
+}
+
+func TestAPodWhoseManifestWentWhileTheAgentWasDownStopsWithItsGrace(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1", Runs("trap '' TERM; sleep 1000000")), Grace(40*time.Second))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		w.end()
+		w.rt.Log().Reset()
+		w.file.Replace()
+		w.start()
+		w.pass(30 * time.Second)
+		if seen, _ := w.rt.InspectPod(t.Context(), pod.UID); seen.Empty() {
+			t.Error("it was killed before its grace was over")
+		}
+		w.pass(30 * time.Second)
+		w.wantGone(pod)
+		w.wantStory(
+			"StopContainer default/web server#0 grace=40s",
+			"default/web server#0 exited code=137",
+			"StopSandbox default/web",
+			"RemoveSandbox default/web",
+		)
+	})
+}
+
+// B001, B016: a pod that has finished stays so over a restart of the agent, and nothing of it is started.
+func TestAFinishedPodStaysFinished(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("job", static, Container("work", "busybox:1", Runs("sleep 1; exit 0")), Restart(corev1.RestartPolicyNever))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Minute)
+		w.wantPhase(pod, corev1.PodSucceeded)
+		w.rt.Log().Reset()
+		w.start()
+		w.pass(time.Minute)
+		w.wantPhase(pod, corev1.PodSucceeded)
+		w.wantStory()
+
+		w.file.Replace() // and one that is put back is another pod
+		w.pass(time.Minute)
+		w.file.Replace(pod)
+		w.pass(500 * time.Millisecond)
+		w.wantPhase(pod, corev1.PodRunning)
+	})
+}
+
+// B028, B051, B071
+func TestWhatGoesBehindTheAgentsBackIsReplaced(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1"))
+		other := Pod("other", static, Container("server", "busybox:1"))
+		w.start()
+		w.file.Replace(pod, other)
+		w.pass(time.Second)
+		steps := map[string]func(){
+			"container": func() { w.rt.RemoveBehindBack(pod.UID, "server") },
+			"sandbox":   func() { w.rt.KillSandbox(pod.UID) },
+			"pod":       func() { w.rt.RemovePodBehindBack(pod.UID) },
+		}
+		for what, step := range steps {
+			step()
+			w.pass(2 * time.Minute)
+			seen, err := w.rt.InspectPod(t.Context(), pod.UID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := seen.Container("server"); c == nil || c.State != podmill.StateRunning {
+				t.Errorf("%s gone, and not replaced\n%s", what, w.rt.Log())
+			}
+		}
+		if seen, _ := w.rt.InspectPod(t.Context(), other.UID); seen.Containers[0].Attempt != 0 || len(seen.Containers) != 1 {
+			t.Errorf("the other pod was touched: %+v", seen)
+		}
+	})
+}
+
+func TestStopPodsOnExit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.opts = append(w.opts, agent.WithStopPodsOnExit())
+		pod := Pod("web", static, Container("server", "busybox:1"))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		w.end()
+		if seen, _ := w.rt.InspectPod(t.Context(), pod.UID); !seen.Empty() {
+			t.Errorf("the pod is left\n%s", w.rt.Log())
+		}
+		if left, _ := os.ReadDir(filepath.Join(w.root, "status")); len(left) > 0 {
+			t.Errorf("a status is left: %v", left)
+		}
+	})
+}
+
+func TestLogAndExec(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1"))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		path, running, err := w.agent.Log(t.Context(), "default", "web", "server", false)
+		if err != nil || !running() || filepath.Base(path) != "0.log" {
+			t.Errorf("log %s, %v", path, err)
+		}
+		if _, _, err := w.agent.Log(t.Context(), "default", "web", "server", true); !errors.Is(err, podmill.ErrNotFound) {
+			t.Errorf("the log of an instance that there is not: %v", err)
+		}
+		if _, err := w.agent.Exec(t.Context(), "default", "web", "other", []string{"true"}); !errors.Is(err, podmill.ErrNotFound) {
+			t.Errorf("a container that there is not: %v", err)
+		}
+		result, err := w.agent.Exec(t.Context(), "default", "web", "server", Script("echo hello; exit 3"))
+		if err != nil || string(result.Stdout) != "hello\n" || result.ExitCode != 3 {
+			t.Errorf("exec: %+v, %v", result, err)
+		}
+		if err := w.agent.Healthy(); err != nil {
+			t.Error(err)
+		}
+	})
+}

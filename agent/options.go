@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/image"
+	"github.com/podmill/podmill/pleg"
+	"github.com/podmill/podmill/podworkers"
+	"github.com/podmill/podmill/sandbox"
+	"github.com/podmill/podmill/status"
+	"github.com/podmill/podmill/syncloop"
+	"github.com/podmill/podmill/syncpod"
+)
+
+// Objects gives the ConfigMaps and Secrets that pods refer to. Where it is a [podmill.ObjectWatcher] too, pods that refer to one that
+// changed are brought up to date at once.
+type Objects interface {
+	podmill.ConfigMaps
+	podmill.Secrets
+}
+
+// Cgroups keeps the cgroups of pods; package cgroup does.
+type Cgroups interface {
+	syncpod.Cgroups
+	Cleanup(ctx context.Context, keep func(types.UID) bool) error
+}
+
+// Option changes a default of an [Agent].
+type Option func(*options)
+
+type options struct {
+	objects   Objects
+	cgroups   Cgroups
+	sink      podmill.StatusSink
+	events    podmill.EventRecorder
+	logRoot   string
+	node      syncpod.Node
+	stopPods  bool
+	observers Observers
+
+	workers []podworkers.Option
+	sandbox []sandbox.Option
+	image   []image.Option
+	volumes podmill.VolumeMounter
+	pleg    []pleg.Option
+	loop    []syncloop.Option
+}
+
+// WithObjects says where ConfigMaps and Secrets are; without it pods cannot refer to any.
+func WithObjects(objects Objects) Option { return func(o *options) { o.objects = objects } }
+
+// WithCgroups says who keeps the pods' cgroups; without it the runtime chooses them.
+func WithCgroups(cgroups Cgroups) Option { return func(o *options) { o.cgroups = cgroups } }
+
+// WithStatusSink says where statuses go; the default is a file for each pod below <root>/status.
+func WithStatusSink(sink podmill.StatusSink) Option { return func(o *options) { o.sink = sink } }
+
+// WithEvents says who is told what people should know; without it nobody is.
+func WithEvents(events podmill.EventRecorder) Option { return func(o *options) { o.events = events } }
+
+// WithLogRoot is the directory of pods/ with the containers' logs and of containers/ with links to them, as the kubelet's
+// /var/log; the default is <root>/log.
+func WithLogRoot(dir string) Option { return func(o *options) { o.logRoot = dir } }
+
+// WithNode describes the node to pods and in statuses.
+func WithNode(node syncpod.Node) Option { return func(o *options) { o.node = node } }
+
+// WithStopPodsOnExit makes Run stop and remove all pods before it returns. The kubelet does not: its containers run on.
+func WithStopPodsOnExit() Option { return func(o *options) { o.stopPods = true } }
+
+// WithObservers says who is told of what the blocks do.
+func WithObservers(observers Observers) Option { return func(o *options) { o.observers = observers } }
+
+// WithPodWorkers passes options on to the pod workers.
+func WithPodWorkers(opts ...podworkers.Option) Option {
+	return func(o *options) { o.workers = append(o.workers, opts...) }
+}
+
+// WithSandboxes passes options on to the sandboxes: DNS, runtime classes.
+func WithSandboxes(opts ...sandbox.Option) Option {
+	return func(o *options) { o.sandbox = append(o.sandbox, opts...) }
+}
+
+// WithImages passes options on to the image puller.
+func WithImages(opts ...image.Option) Option {
+	return func(o *options) { o.image = append(o.image, opts...) }
+}
+
+// WithVolumes says who makes volumes ready. Where it has a method Cleanup, housekeeping calls it.
+func WithVolumes(volumes podmill.VolumeMounter) Option {
+	return func(o *options) { o.volumes = volumes }
+}
+
+// WithPLEG passes options on to the PLEG.
+func WithPLEG(opts ...pleg.Option) Option {
+	return func(o *options) { o.pleg = append(o.pleg, opts...) }
+}
+
+// WithSyncLoop passes options on to the sync loop.
+func WithSyncLoop(opts ...syncloop.Option) Option {
+	return func(o *options) { o.loop = append(o.loop, opts...) }
+}
+
+// Observers are the observers of the blocks, for metrics and traces. The zero value is silent.
+type Observers struct {
+	Workers  podworkers.Observer
+	Sandbox  sandbox.Observer
+	Image    image.Observer
+	PLEG     pleg.Observer
+	Status   status.Observer
+	SyncLoop syncloop.Observer
+	SyncPod  syncpod.Observer
+}

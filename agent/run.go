@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// stopPatience is how much longer than their grace periods pods may take to stop when the agent ends.
+const stopPatience = 30 * time.Second
+
+// Run runs the agent until ctx ends or a part of it fails, and returns when everything it started has ended. A run that was ended by
+// its context returns nil, unless pods should have been stopped and could not be.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+
+	// The parts end in the reverse order of this, each when those after it have: nothing is left that has nobody to tell.
+	events := start(ctx, fail, a.writeEvents)
+	defer events.end()
+	statuses := start(ctx, fail, a.statuses.Run)
+	defer statuses.end()
+	eyes := start(ctx, fail, a.eyes.Run)
+	defer eyes.end()
+	workers := start(ctx, fail, a.workers.Run)
+	defer workers.end()
+	loop := start(ctx, fail, a.loop.Run, a.watchObjects)
+	<-ctx.Done()
+	loop.end()
+
+	if cause := context.Cause(ctx); cause != context.Canceled && cause != context.DeadlineExceeded { //nolint:errorlint // the context's own values
+		return cause
+	}
+	if a.opts.stopPods {
+		return a.stopAll(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// writeEvents runs a recorder that has to be, such as one that writes to a file.
+func (a *Agent) writeEvents(ctx context.Context) error {
+	if r, ok := a.opts.events.(interface {
+		Run(ctx context.Context) error
+	}); ok {
+		return r.Run(ctx)
+	}
+	return nil
+}
+
+// stopAll stops and removes every pod.
+func (a *Agent) stopAll(ctx context.Context) error {
+	for _, pod := range a.workers.Pods() {
+		a.workers.Remove(pod.UID)
+	}
+	patience := stopPatience
+	for _, pod := range a.statuses.Pods() {
+		if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
+			patience = max(patience, stopPatience+time.Duration(*grace)*time.Second)
+		}
+	}
+	timeout := time.After(patience)
+	for left := a.workers.Pods(); len(left) > 0; left = a.workers.Pods() {
+		select {
+		case <-a.finished:
+		case <-timeout:
+			return fmt.Errorf("%d %w after %v, among them %s: %w", len(left), errPodsLeft, patience, left[0].PodRef, left[0].Err)
+		}
+	}
+	for _, c := range a.cleaners {
+		if err := c.Cleanup(ctx, func(types.UID) bool { return false }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage is a part of the agent that runs until it is told to end, which the end of the agent's own context does not do.
+type stage struct {
+	cancel context.CancelFunc
+	parts  sync.WaitGroup
+}
+
+// start runs parts side by side. One that fails ends the agent.
+func start(ctx context.Context, fail context.CancelCauseFunc, parts ...func(context.Context) error) *stage {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &stage{cancel: cancel}
+	for _, run := range parts {
+		s.parts.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				fail(err)
+			}
+		})
+	}
+	return s
+}
+
+// end ends the parts and waits for them.
+func (s *stage) end() {
+	s.cancel()
+	s.parts.Wait()
+}
