@@ -82,6 +82,21 @@ func (m *Manager) Status(pod types.UID) (corev1.PodStatus, bool) {
 	return e.status, true
 }
 
+// Pods returns every pod that has a status, with the newest one in place of its own. Pods are shared but for that, and read-only.
+func (m *Manager) Pods() []*corev1.Pod {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pods := make([]*corev1.Pod, 0, len(m.entries))
+	for _, e := range m.entries {
+		if e.known {
+			pod := *e.pod
+			pod.Status = e.status
+			pods = append(pods, &pod)
+		}
+	}
+	return pods
+}
+
 // Cleanup finishes every pod that nobody keeps.
 func (m *Manager) Cleanup(_ context.Context, keep func(types.UID) bool) error {
 	m.mu.Lock()

@@ -43,6 +43,18 @@ func (t *table) show(pods []*corev1.Pod) {
 	t.last = lines
 }
 
+// final prints the table once more, for what has scrolled away.
+func (t *table) final(pods []*corev1.Pod) {
+	if t.terminal {
+		return
+	}
+	lines := map[string]string{}
+	for _, pod := range pods {
+		lines[pod.Namespace+"/"+pod.Name] = row(pod)
+	}
+	write(t.out, lines)
+}
+
 // draw writes the whole table over the one before.
 func (t *table) draw(lines map[string]string) {
 	var text strings.Builder

@@ -1,0 +1,178 @@
+// Minikubelet is a node agent that runs the pods of manifest files on a container runtime, without a cluster: the blocks of podmill
+// in their default wiring, with the kubelet's flags. main.go is all of it; the other files are what a person sees.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/agent"
+	"github.com/podmill/podmill/cgroup"
+	"github.com/podmill/podmill/cri"
+	"github.com/podmill/podmill/event"
+	"github.com/podmill/podmill/sandbox"
+	"github.com/podmill/podmill/server"
+	"github.com/podmill/podmill/staticpod"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	args := os.Args[1:]
+	if len(args) > 0 && slices.Contains([]string{"get", "logs", "exec"}, args[0]) {
+		os.Exit(runClient(ctx, args, os.Stdout, os.Stderr))
+	}
+	switch err := run(ctx, args); {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		_, _ = fmt.Fprintln(os.Stderr, "minikubelet:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	c, err := parseFlags(args, os.Stderr)
+	if err != nil {
+		return err
+	}
+	dir, err := openRoot(c.root)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	ctx = logr.NewContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(dir.log, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)})))
+
+	runtime, err := cri.Dial(ctx, c.endpoint)
+	if err != nil {
+		return err
+	}
+	defer runtime.Close() //nolint:errcheck // the process ends
+	cgroups, err := newCgroups(ctx, c, runtime)
+	if err != nil {
+		return err
+	}
+	sources, opts := c.sources()
+	opts = append(opts, cgroups...)
+	opts = append(opts,
+		agent.WithEvents(event.JSONLines(dir.events)),
+		agent.WithLogRoot(c.logRoot),
+		agent.WithNode(c.node()),
+		agent.WithSandboxes(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
+	)
+	if c.stopPods {
+		opts = append(opts, agent.WithStopPodsOnExit())
+	}
+	a, err := agent.New(runtime, c.root, sources, opts...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answering, err := answer(filepath.Join(c.root, socketName), a)
+	if err != nil {
+		return err
+	}
+	defer answering.Close() //nolint:errcheck // the process ends
+	watched := make(chan error, 1)
+	go func() { watched <- watch(ctx, a, c.exitAfter, cancel) }()
+	return errors.Join(a.Run(ctx), <-watched)
+}
+
+// newCgroups gives the pods cgroups of their own below --cgroup-root, by the driver that the runtime uses.
+func newCgroups(ctx context.Context, c *config, runtime podmill.StatusReporter) ([]agent.Option, error) {
+	if c.cgroupRoot == "" {
+		return nil, nil
+	}
+	status, err := runtime.RuntimeStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	driver := cgroup.Cgroupfs
+	switch {
+	case c.cgroupDriver != "":
+		driver = cgroup.Driver(c.cgroupDriver)
+	case status.CgroupDriver != "":
+		driver = cgroup.Driver(status.CgroupDriver)
+	}
+	if err := cgroup.CheckDriver(driver, status.CgroupDriver); err != nil {
+		return nil, err
+	}
+	cgroups, err := cgroup.New(c.cgroupRoot, cgroup.WithDriver(driver))
+	if err != nil {
+		return nil, err
+	}
+	return []agent.Option{agent.WithCgroups(cgroups)}, nil
+}
+
+// sources are the manifests. A directory of them is also where ConfigMaps and Secrets are.
+func (c *config) sources() ([]podmill.PodSource, []agent.Option) {
+	var sources []podmill.PodSource
+	var opts []agent.Option
+	if c.manifestPath != "" {
+		directory := staticpod.NewDirectory(c.manifestPath, c.nodeName, staticpod.WithStrict(c.strict))
+		sources = append(sources, directory)
+		opts = append(opts, agent.WithObjects(directory))
+	}
+	if c.manifestURL != "" {
+		sources = append(sources, staticpod.NewURL(c.manifestURL, c.nodeName, staticpod.WithStrict(c.strict)))
+	}
+	return sources, opts
+}
+
+// answer serves get, logs and exec on a socket that only this user can open.
+func answer(socket string, a *agent.Agent) (*http.Server, error) {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return nil, err
+	}
+	s := &http.Server{Handler: server.New(a), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.Serve(listener) }()
+	return s, nil
+}
+
+// watch shows the pods until ctx ends. After a time that is not zero it ends the agent, and says whether all is as it should be.
+func watch(ctx context.Context, a *agent.Agent, exitAfter time.Duration, exit func()) error {
+	t := &table{out: os.Stdout, terminal: isTerminal(os.Stdout)}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	var over <-chan time.Time
+	if exitAfter > 0 {
+		over = time.After(exitAfter)
+	}
+	for {
+		pods, synced := a.Pods()
+		t.show(pods)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		case <-over:
+			t.final(pods)
+			exit()
+			if !synced || !reached(pods) {
+				return fmt.Errorf("after %v not every pod has reached what it should", exitAfter)
+			}
+			return nil
+		}
+	}
+}
