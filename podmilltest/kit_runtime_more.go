@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -157,54 +158,72 @@ func testEvents(k *runtimeKit) {
 	if !ok {
 		k.Skip("the runtime is no EventStreamer")
 	}
-	ctx, cancel := context.WithCancel(k.ctx)
-	var (
-		mu        sync.Mutex
-		events    = map[types.UID]int{}
-		connected = make(chan struct{})
-		ended     = make(chan error, 1)
-	)
-	count := func(uid types.UID) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return events[uid]
-	}
-	go func() {
-		ended <- streamer.StreamEvents(ctx, sync.OnceFunc(func() { close(connected) }), func(uid types.UID) {
-			mu.Lock()
-			defer mu.Unlock()
-			events[uid]++
-		})
-	}()
-	defer func() {
-		cancel()
-		k.promptly("the end of StreamEvents", func() {
-			if err := <-ended; err == nil {
-				k.Error("StreamEvents returned nil, want why it ended")
-			}
-		})
-	}()
-	select {
-	case <-connected:
-	case err := <-ended:
-		ended <- err
-		if errors.Is(err, errors.ErrUnsupported) {
-			k.Skip("StreamEvents is not supported")
-		}
-		k.Fatalf("StreamEvents ended at once: %v", err)
-	case <-time.After(k.Patience):
-		k.Fatal("StreamEvents does not connect")
-	}
+	s := k.stream(streamer)
+	s.await("the stream is connected", func() bool { return s.connected.Load() })
 	spec := k.pod()
 	sandbox := k.runSandbox(spec)
-	k.eventually("RunSandbox makes an event", func() bool { return count(spec.Pod.UID) > 0 })
-	before := count(spec.Pod.UID)
+	s.await("RunSandbox makes an event", func() bool { return s.count(spec.Pod.UID) > 0 })
+	before := s.count(spec.Pod.UID)
 	container := k.start(k.container(spec, sandbox, k.Commands.Sleep(500*time.Millisecond)))
-	k.eventually("starting a container makes an event", func() bool { return count(spec.Pod.UID) > before })
+	s.await("starting a container makes an event", func() bool { return s.count(spec.Pod.UID) > before })
 	k.exited(spec.Pod, container)
-	before = count(spec.Pod.UID)
+	before = s.count(spec.Pod.UID)
 	k.ok("RemoveSandbox", k.Runtime.RemoveSandbox(k.ctx, sandbox))
-	k.eventually("RemoveSandbox makes an event", func() bool { return count(spec.Pod.UID) > before })
+	s.await("RemoveSandbox makes an event", func() bool { return s.count(spec.Pod.UID) > before })
+	s.cancel()
+	k.promptly("the end of StreamEvents", func() {
+		if err := <-s.ended; err == nil {
+			k.Error("StreamEvents returned nil, want why it ended")
+		}
+	})
+}
+
+// stream is an event stream that is counted.
+type stream struct {
+	*runtimeKit
+	cancel    context.CancelFunc
+	connected atomic.Bool
+	ended     chan error
+
+	mu     sync.Mutex
+	events map[types.UID]int
+}
+
+func (k *runtimeKit) stream(streamer podmill.EventStreamer) *stream {
+	s := &stream{runtimeKit: k, ended: make(chan error, 1), events: map[types.UID]int{}}
+	ctx, cancel := context.WithCancel(k.ctx)
+	s.cancel = cancel
+	k.Cleanup(cancel)
+	go func() {
+		s.ended <- streamer.StreamEvents(ctx, func() { s.connected.Store(true) }, func(uid types.UID) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events[uid]++
+		})
+	}()
+	return s
+}
+
+func (s *stream) count(uid types.UID) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.events[uid]
+}
+
+// await waits until is answers true, and ends the test if the stream ends first.
+func (s *stream) await(what string, is func() bool) {
+	s.Helper()
+	s.eventually(what, func() bool {
+		select {
+		case err := <-s.ended:
+			if errors.Is(err, errors.ErrUnsupported) {
+				s.Skip("StreamEvents is not supported")
+			}
+			s.Fatalf("StreamEvents ended: %v", err)
+		default:
+		}
+		return is()
+	})
 }
 
 func testStatus(k *runtimeKit) {
