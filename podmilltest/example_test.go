@@ -37,3 +37,24 @@ func ExampleNewRuntime() {
 	//  shop/web nginx#0 exited code=3 Error
 	// exited 3
 }
+
+// A fault names the calls that go wrong. Here, the second sandbox is made and the caller is told that it was not.
+func ExampleFaulty() {
+	ctx := context.Background()
+	pod := podmilltest.Pod("shop/web", podmilltest.Container("nginx", "nginx:1"))
+	rt := podmilltest.Faulty(podmilltest.NewRuntime(), podmilltest.Fault{
+		On: podmilltest.OpRunSandbox, Pod: pod.UID, After: 1, Times: 1,
+		Effect: podmilltest.LoseReply(context.DeadlineExceeded),
+	})
+	for attempt := range uint32(3) {
+		_, err := rt.RunSandbox(ctx, &podmill.SandboxSpec{Pod: pod, Attempt: attempt})
+		fmt.Println(err)
+	}
+	seen, _ := rt.InspectPod(ctx, pod.UID)
+	fmt.Println(len(seen.Sandboxes), "sandboxes")
+	// Output:
+	// <nil>
+	// context deadline exceeded
+	// <nil>
+	// 3 sandboxes
+}

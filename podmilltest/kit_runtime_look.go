@@ -142,29 +142,37 @@ func testSnapshotIsReplaced(k *runtimeKit) {
 }
 
 func testConcurrency(k *runtimeKit) {
-	k.imageID()
-	var pods, listers sync.WaitGroup
+	standing := k.pod()
+	k.runSandbox(standing)
 	stop := make(chan struct{})
-	listers.Go(func() {
-		for snap := new(podmill.Snapshot); ; {
-			select {
-			case <-stop:
-				return
-			case <-time.After(10 * time.Millisecond):
-			}
-			if err := k.Runtime.ListPods(k.ctx, snap); err != nil {
-				k.Errorf("ListPods: %v", err)
-			}
-		}
-	})
-	specs := make([]*podmill.SandboxSpec, 4)
-	for i := range specs {
-		specs[i] = k.pod()
-		pods.Go(func() { k.oneOfMany(specs[i]) })
+	var pods, listers sync.WaitGroup
+	listers.Go(func() { k.listUntil(stop, standing) })
+	for range 4 {
+		spec := k.pod()
+		pods.Go(func() { k.oneOfMany(spec) })
 	}
 	pods.Wait()
 	close(stop)
 	listers.Wait()
+}
+
+// listUntil lists again and again. What stands throughout a listing must be in it, whatever comes and goes beside it.
+func (k *runtimeKit) listUntil(stop <-chan struct{}, standing *podmill.SandboxSpec) {
+	for snap := new(podmill.Snapshot); ; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		if err := k.Runtime.ListPods(k.ctx, snap); err != nil {
+			k.Errorf("ListPods: %v", err)
+			return
+		}
+		if n := len(items(snap, standing)); n != 1 {
+			k.Errorf("a listing has %d items of a pod with one sandbox", n)
+			return
+		}
+	}
 }
 
 // oneOfMany runs a pod of two containers from its beginning to its end. It does not end the test from its goroutine.
