@@ -1,0 +1,48 @@
+package syncloop
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/podmill/podmill"
+)
+
+// stuckAfter is how long the loop may take to come round, the kubelet's figure.
+const stuckAfter = 2 * time.Minute
+
+// Option changes a default of a [Loop].
+type Option func(*options)
+
+type options struct {
+	period   time.Duration
+	runtime  func() ([]*podmill.RuntimePod, bool)
+	cleaners []Cleaner
+	observer Observer
+}
+
+func newOptions(opts []Option) options {
+	o := options{period: 2 * time.Second}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// WithHousekeeping has orphans torn down and the cleaners called, in their order. runtime returns the pods that the runtime holds, false
+// until that is known; it returns at once.
+func WithHousekeeping(runtime func() (pods []*podmill.RuntimePod, ok bool), cleaners ...Cleaner) Option {
+	return func(o *options) { o.runtime, o.cleaners = runtime, cleaners }
+}
+
+// WithPeriod is the time from one housekeeping to the next; the default is the kubelet's, 2 s. Two minutes and more
+// leave Healthy nothing to go by.
+func WithPeriod(d time.Duration) Option { return func(o *options) { o.period = d } }
+
+// WithObserver says who is told of what happens.
+func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }
+
+// backoff is how long to wait after that many failures in a row: a second, doubling up to half a minute, less up to a fifth.
+func backoff(failures int) time.Duration {
+	d := min(30*time.Second, time.Second<<min(failures-1, 5))
+	return d - rand.N(d/5) //nolint:gosec // jitter is no secret
+}
