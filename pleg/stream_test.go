@@ -3,6 +3,7 @@ package pleg_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,8 +134,8 @@ func TestEveryReconnectLists(t *testing.T) {
 func TestAStreamThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runtime := newStreaming()
-		tries := 0
-		start(t, runtime, pleg.WithObserver(pleg.Observer{Stream: func(bool, error) { tries++ }}))
+		var tries atomic.Int32
+		start(t, runtime, pleg.WithObserver(pleg.Observer{Stream: func(bool, error) { tries.Add(1) }}))
 		stop := time.After(10 * time.Minute)
 		for refusing := true; refusing; {
 			select {
@@ -144,8 +145,19 @@ func TestAStreamThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if tries < 20 || tries > 40 {
-			t.Errorf("%d tries in 10 minutes", tries)
+		if n := tries.Load(); n < 20 || n > 40 {
+			t.Errorf("%d tries in 10 minutes", n)
+		}
+		time.Sleep(10 * time.Minute) // the last refusals
+		runtime.connect <- nil
+		time.Sleep(2 * time.Minute)
+		runtime.broken <- errFault // the first time after a long while
+		tries.Store(0)
+		runtime.connect <- errFault
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		if tries.Load() != 2 { // down, and refused
+			t.Error("not tried again soon")
 		}
 	})
 }
