@@ -38,13 +38,14 @@ type Record struct {
 	Attempt   uint32
 	SandboxID string // empty where it is not known
 	// ExitCode is how it ended. Of one that was still running when it was last seen, and is there no more, nobody knows: [lifecycle.ExitUnknown].
-	ExitCode   int32
-	FinishedAt time.Time // zero where it is not known
+	ExitCode int32
+	// FinishedAt is when it ended, or the last moment in which it is known to have lived; zero where neither is.
+	FinishedAt time.Time
 }
 
 // recordOf returns what to remember of an observed instance; nothing of one that has not run.
 func recordOf(c *podmill.Container) (Record, bool) {
-	r := Record{Attempt: c.Attempt, SandboxID: c.SandboxID, ExitCode: lifecycle.ExitUnknown}
+	r := Record{Attempt: c.Attempt, SandboxID: c.SandboxID, ExitCode: lifecycle.ExitUnknown, FinishedAt: c.StartedAt}
 	if c.State == podmill.StateExited {
 		r.ExitCode, r.FinishedAt = c.ExitCode, c.FinishedAt
 	}

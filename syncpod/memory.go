@@ -75,7 +75,8 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 		if newest == nil {
 			continue
 		}
-		if r, ran := recordOf(newest); ran && m.known[c.Name] != r {
+		known, ok := m.known[c.Name]
+		if r, ran := recordOf(newest); ran && known != r && (!ok || r.Attempt >= known.Attempt) {
 			m.known[c.Name] = r
 		}
 		if newest.State == podmill.StateRunning && !ourHash(newest.Annotations[podmill.AnnotationContainerHash]) && m.adopted[newest.ID] == "" {
@@ -86,7 +87,9 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 
 // started takes over that a container was started, in case that it is gone before anyone looks.
 func (m *memory) started(start *Start, sandboxID string) {
-	m.known[start.Container.Name] = Record{Attempt: start.Attempt, SandboxID: sandboxID, ExitCode: lifecycle.ExitUnknown}
+	m.known[start.Container.Name] = Record{
+		Attempt: start.Attempt, SandboxID: sandboxID, ExitCode: lifecycle.ExitUnknown, FinishedAt: time.Now(),
+	}
 	m.backoff[BackoffKey(start.Container)] = start.Backoff
 }
 

@@ -64,28 +64,36 @@ func (p *planner) done() bool {
 	if !p.appStarted() {
 		for i := range p.Pod.Spec.InitContainers {
 			c := &p.Pod.Spec.InitContainers[i]
-			if code, ended := p.ended(c.Name); ended && code != 0 && !lifecycle.Restarts(p.Pod, c, lifecycle.InitKind(c), code) {
+			last, ended := p.ended(c.Name)
+			if ended && last.ExitCode != 0 && !lifecycle.Restarts(p.Pod, c, lifecycle.InitKind(c), last.ExitCode) {
 				return true
 			}
 		}
 	}
 	for i := range p.Pod.Spec.Containers {
 		c := &p.Pod.Spec.Containers[i]
-		if code, ended := p.ended(c.Name); !ended || lifecycle.Restarts(p.Pod, c, lifecycle.App, code) {
+		if last, ended := p.ended(c.Name); !ended || lifecycle.Restarts(p.Pod, c, lifecycle.App, last.ExitCode) {
 			return false
 		}
 	}
 	return true
 }
 
-// ended returns how the newest instance of a container ended. One that the runtime does not know any more has ended, too: it
-// does not run a second time only because it was collected.
-func (p *planner) ended(name string) (code int32, ended bool) {
-	if newest := p.Seen.Container(name); newest != nil {
-		return newest.ExitCode, newest.State == podmill.StateExited
+// ended returns how the newest instance of a container ended, if it has. One that the runtime does not know any more has ended,
+// too: it does not run a second time only because it was collected.
+func (p *planner) ended(name string) (last Record, ended bool) {
+	known, ok := p.Known[name]
+	newest := p.Seen.Container(name)
+	switch {
+	case newest == nil:
+		return known, ok
+	case newest.State != podmill.StateExited:
+		return Record{}, false
+	case ok && known.Attempt > newest.Attempt:
+		return known, true
 	}
-	r, ok := p.Known[name]
-	return r.ExitCode, ok
+	last, _ = recordOf(newest)
+	return last, true
 }
 
 // appStarted reports that an app container was started in the sandbox, which proves that the init containers are done.
@@ -107,15 +115,12 @@ func (p *planner) ranHere(name string) bool {
 // anythingToStart reports that an app container would be started if there were a sandbox, and what runs elsewhere were killed.
 func (p *planner) anythingToStart() bool {
 	return slices.ContainsFunc(p.Pod.Spec.Containers, func(c corev1.Container) bool {
-		code, ended := p.ended(c.Name)
-		if !ended {
-			newest := p.Seen.Container(c.Name)
-			if newest == nil || newest.State == podmill.StateCreated {
-				return true
-			}
-			code = lifecycle.ExitUnknown
+		last, ended := p.ended(c.Name)
+		if ended {
+			return lifecycle.Restarts(p.Pod, &c, lifecycle.App, last.ExitCode)
 		}
-		return lifecycle.Restarts(p.Pod, &c, lifecycle.App, code)
+		newest := p.Seen.Container(c.Name)
+		return newest == nil || newest.State == podmill.StateCreated || lifecycle.Restarts(p.Pod, &c, lifecycle.App, lifecycle.ExitUnknown)
 	})
 }
 
@@ -144,17 +149,17 @@ func (p *planner) reached(later []corev1.Container) bool {
 }
 
 func (p *planner) succeededHere(name string) bool {
-	code, ended := p.ended(name)
-	return ended && code == 0 && p.ranHere(name)
+	last, ended := p.ended(name)
+	return ended && last.ExitCode == 0 && p.ranHere(name)
 }
 
 // container decides about one container whose turn it is, and reports whether it runs as it should.
 func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool) {
 	newest := p.Seen.Container(c.Name)
-	code, ended := p.ended(c.Name)
+	last, ended := p.ended(c.Name)
 	switch {
 	case ended:
-		p.again(c, kind, code)
+		p.again(c, kind, last)
 	case newest == nil:
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "it has not run yet")
 	case !p.killed(newest):
@@ -169,20 +174,16 @@ func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool
 
 // again starts a container that has ended, if its policy wants that, when its back-off is over. An init container that ended in an older sandbox runs
 // again in any case.
-func (p *planner) again(c *corev1.Container, kind lifecycle.Kind, code int32) {
-	if !lifecycle.Restarts(p.Pod, c, kind, code) && (kind != lifecycle.Init || code != 0) {
+func (p *planner) again(c *corev1.Container, kind lifecycle.Kind, last Record) {
+	if !lifecycle.Restarts(p.Pod, c, kind, last.ExitCode) && (kind != lifecycle.Init || last.ExitCode != 0) {
 		return
 	}
-	finished := p.Known[c.Name].FinishedAt
-	if newest := p.Seen.Container(c.Name); newest != nil {
-		finished = newest.FinishedAt
-	}
 	backoff := p.Backoff[BackoffKey(c)]
-	if wait := backoff.Wait(finished, p.now); wait > 0 {
+	if wait := backoff.Wait(last.FinishedAt, p.now); wait > 0 {
 		p.wait(c.Name, backoff.Delay, p.now.Add(wait))
 		return
 	}
-	p.start(c, kind, backoff.Next(finished, p.now), fmt.Sprintf("it ended with %d", code))
+	p.start(c, kind, backoff.Next(last.FinishedAt, p.now), fmt.Sprintf("it ended with %d", last.ExitCode))
 }
 
 func (p *planner) start(c *corev1.Container, kind lifecycle.Kind, after Backoff, why string) {

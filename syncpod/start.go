@@ -47,6 +47,7 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 		return u.told(c.Name, u.failed(ctx, reasonCreateError, err))
 	}
 	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventCreated, "Created container "+c.Name)
+	logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
 	if ctx.Err() != nil {
 		return outcome{err: ctx.Err()}
 	}
@@ -56,7 +57,6 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 		return o
 	}
 	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventStarted, "Started container "+c.Name)
-	logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
 	return outcome{tried: true}
 }
 

@@ -12,37 +12,43 @@ import (
 
 // SyncTerminatedPod removes all that there is of a pod that has stopped: containers and sandboxes, then volumes, cgroup and directories, in this order, for
 // each could still be needed by the one before. Logs stay for people to read until [Syncer.Cleanup] finds that nobody wants the pod. It may
-// be repeated, and after an error goes on with what is left.
+// be repeated, and after an error goes on with what is left. The last report says that nothing is.
 func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *corev1.Pod) error {
-	if err := s.takeAway(ctx, pod); err != nil {
+	seen, err := s.takeAway(ctx, pod)
+	if err != nil {
 		return fmt.Errorf("remove pod %s: %w", podmill.RefOf(pod), err)
+	}
+	// Of the termination there is nothing new to tell; what was seen before the removal is the last that is known of the containers.
+	last := podmill.Progress{Termination: &podmill.Termination{}, Stopped: true, Removed: true}
+	if _, err := s.Reporter.Report(ctx, pod, seen, last); err != nil {
+		return fmt.Errorf("report the end of pod %s: %w", podmill.RefOf(pod), err)
 	}
 	return nil
 }
 
-func (s *Syncer) takeAway(ctx context.Context, pod *corev1.Pod) error {
+func (s *Syncer) takeAway(ctx context.Context, pod *corev1.Pod) (*podmill.RuntimePod, error) {
 	seen, err := s.Cache.Observe(ctx, pod.UID, true)
 	if err != nil {
-		return fmt.Errorf("observe: %w", err)
+		return nil, fmt.Errorf("observe: %w", err)
 	}
 	if err := s.removeContainers(ctx, pod, seen); err != nil {
-		return err
+		return nil, err
 	}
 	if s.volumes != nil {
 		if err := s.volumes.UnmountVolumes(ctx, pod.UID); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if s.cgroups != nil {
 		if err := s.cgroups.RemoveCgroup(ctx, pod.UID); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := s.removeDirectory(pod.UID); err != nil {
-		return err
+		return nil, err
 	}
 	s.forget(pod.UID)
-	return nil
+	return seen, nil
 }
 
 // removeContainers removes a pod's containers and sandboxes, and the links to their logs. It refuses where a container still runs: whoever

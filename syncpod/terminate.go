@@ -42,7 +42,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, seen *podmill.Ru
 	if err := s.stop(ctx, pod, t, unreported); err != nil {
 		return s.tellFailure(ctx, pod, eventFailedKillPod, "error killing pod: ", fmt.Errorf("stop orphaned pod %s: %w", seen.PodRef, err))
 	}
-	if err := s.takeAway(ctx, pod); err != nil {
+	if _, err := s.takeAway(ctx, pod); err != nil {
 		return fmt.Errorf("remove orphaned pod %s: %w", seen.PodRef, err)
 	}
 	return nil

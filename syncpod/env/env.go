@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/downward"
 )
 
 // Input is what a container's environment is made of.
@@ -144,7 +145,7 @@ func (r *resolver) addVar(v *corev1.EnvVar) error {
 	case from.FieldRef != nil:
 		value, err = r.field(from.FieldRef.FieldPath)
 	case from.ResourceFieldRef != nil:
-		value, err = r.resource(from.ResourceFieldRef)
+		value, err = downward.Resource(r.Pod, r.Container.Name, from.ResourceFieldRef, r.Allocatable)
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
 		return r.addKey(v.Name, "configMap", ref.Name, ref.Key, ref.Optional)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/podmill/podmill"
-	"github.com/podmill/podmill/env"
+	"github.com/podmill/podmill/syncpod/env"
 )
 
 // input is a container, in YAML, of a pod in a world of a few objects.

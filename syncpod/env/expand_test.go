@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/podmill/podmill/env"
+	"github.com/podmill/podmill/syncpod/env"
 )
 
 func lookup(name string) (string, bool) {

@@ -1,0 +1,251 @@
+package syncpod
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/podmilltest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// now is when all plans of the scripts are made.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// TestPlan runs the scripts in testdata/plan: what is wanted, seen and remembered, then "=>", then the actions. In an input line,
+//
+//	pod Always init:a sidecar:s app:web=img:2 grace=5 phase=Failed   is the pod, with containers in the order of the spec
+//	sandbox 1 [dead]                                        is a sandbox, used unless it is dead
+//	new 1 WHY                                               asks for a new one
+//	seen web#2 running|exited|created|unknown [exit=1] [ago=3s] [in=0] [image=img:1] [hash=foreign|none]
+//	known web#2 [exit=1] [ago=3s] [in=0]                    is remembered, beyond the runtime
+//	logged web 3                                            is the next attempt by the logs
+//	backoff web 20s since=1m                                was started a minute ago, after 20s
+//	adopted web#2 img:1                                     was met with another image
+//	ending left=20s grace=30                                has to end
+//	stopped web#2                                           was stopped
+func TestPlan(t *testing.T) {
+	files, err := filepath.Glob("testdata/plan/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScript(t, file) })
+	}
+}
+
+func runScript(t *testing.T, file string) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var anew []string
+	for _, paragraph := range strings.Split(strings.TrimSpace(string(b)), "\n\n") {
+		head, want, _ := strings.Cut(paragraph, "\n=>")
+		name, _, _ := strings.Cut(strings.TrimPrefix(head, "# "), "\n")
+		t.Run(name, func(t *testing.T) {
+			in := parse(t, head)
+			actions := Plan(in, now)
+			got := actions.String()
+			anew = append(anew, head+"\n=>\n"+got)
+			if diff := cmp.Diff(strings.TrimSpace(want), got); diff != "" && !*update {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if *update && !t.Failed() {
+		if err := os.WriteFile(file, []byte(strings.Join(anew, "\n\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// parse reads the input part of a paragraph of a script.
+func parse(t *testing.T, text string) Input {
+	t.Helper()
+	in := Input{
+		Seen: &podmill.RuntimePod{}, Known: map[string]Record{}, Logged: map[string]uint32{}, Backoff: map[string]Backoff{},
+		Adopted: map[string]string{}, Stopped: map[string]bool{},
+	}
+	for _, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		opts := map[string]string{}
+		for _, w := range words {
+			if k, v, ok := strings.Cut(w, "="); ok {
+				opts[k] = v
+			}
+		}
+		ago := func(key string) time.Time {
+			if opts[key] == "" {
+				return time.Time{}
+			}
+			return now.Add(-duration(t, opts[key]))
+		}
+		switch words[0] {
+		case "#":
+		case "pod":
+			in.Pod = parsePod(words[1:], opts)
+		case "sandbox":
+			s := podmill.Sandbox{ID: "s" + words[1], Attempt: number(t, words[1]), Ready: len(words) == 2}
+			in.Seen.Sandboxes = append(in.Seen.Sandboxes, s)
+			if s.Ready {
+				in.Sandbox, in.SandboxAttempt = &s, s.Attempt
+			}
+		case "new":
+			in.Sandbox, in.SandboxAttempt, in.SandboxWhy = nil, number(t, words[1]), strings.Join(words[2:], " ")
+		case "seen":
+			in.Seen.Containers = append(in.Seen.Containers, parseSeen(t, words, opts, ago("ago")))
+		case "known":
+			name, attempt := instance(t, words[1])
+			r := Record{Attempt: attempt, ExitCode: int32(number(t, or(opts["exit"], "137"))), FinishedAt: ago("ago")}
+			if opts["in"] != "" {
+				r.SandboxID = "s" + opts["in"]
+			}
+			in.Known[name] = r
+		case "logged":
+			in.Logged[words[1]] = number(t, words[2])
+		case "backoff":
+			spec, _ := (&planner{Input: in}).spec(words[1])
+			in.Backoff[BackoffKey(spec)] = Backoff{Delay: duration(t, words[2]), Since: ago("since")}
+		case "adopted":
+			name, _ := instance(t, words[1])
+			in.Adopted[words[1]] = hashOf(&corev1.Container{Name: name, Image: words[2]})
+		case "ending":
+			in.Termination = &podmill.Termination{Deadline: now.Add(duration(t, opts["left"])), GracePeriodSeconds: int64(number(t, opts["grace"]))}
+		case "stopped":
+			in.Stopped[words[1]] = true
+		default:
+			t.Fatalf("what is %q?", line)
+		}
+	}
+	return in
+}
+
+func parsePod(words []string, opts map[string]string) *corev1.Pod {
+	mods := []podmilltest.PodOption{podmilltest.UID("u-1"), podmilltest.Restart(corev1.RestartPolicy(words[0]))}
+	for _, w := range words[1:] {
+		kind, rest, _ := strings.Cut(w, ":")
+		name, image, _ := strings.Cut(rest, "=")
+		image = or(image, "img:1")
+		switch kind {
+		case "init":
+			mods = append(mods, podmilltest.InitContainer(name, image))
+		case "sidecar":
+			mods = append(mods, podmilltest.Sidecar(name, image))
+		case "app":
+			mods = append(mods, podmilltest.Container(name, image))
+		}
+	}
+	if g, err := strconv.Atoi(opts["grace"]); err == nil {
+		mods = append(mods, podmilltest.Grace(time.Duration(g)*time.Second))
+	}
+	pod := podmilltest.Pod("shop/cart", mods...)
+	pod.Status.Phase = corev1.PodPhase(opts["phase"])
+	return pod
+}
+
+func parseSeen(t *testing.T, words []string, opts map[string]string, ago time.Time) podmill.Container {
+	t.Helper()
+	name, attempt := instance(t, words[1])
+	state, ok := map[string]podmill.State{
+		"running": podmill.StateRunning, "exited": podmill.StateExited, "created": podmill.StateCreated, "unknown": podmill.StateUnknown,
+	}[words[2]]
+	if !ok {
+		t.Fatalf("what is %q?", words)
+	}
+	hash := hashOf(&corev1.Container{Name: name, Image: or(opts["image"], "img:1")})
+	switch opts["hash"] {
+	case "foreign":
+		hash = "5b3f9a1c"
+	case "none":
+		hash = ""
+	}
+	c := podmill.Container{
+		ID: words[1], SandboxID: "s" + or(opts["in"], "0"), Name: name, Attempt: attempt, State: state,
+		Annotations: map[string]string{podmill.AnnotationContainerHash: hash},
+	}
+	if state == podmill.StateExited {
+		c.ExitCode, c.FinishedAt = int32(number(t, or(opts["exit"], "0"))), ago
+	}
+	return c
+}
+
+func instance(t *testing.T, s string) (name string, attempt uint32) {
+	t.Helper()
+	name, n, _ := strings.Cut(s, "#")
+	return name, number(t, n)
+}
+
+func number(t *testing.T, s string) uint32 {
+	t.Helper()
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(n)
+}
+
+func duration(t *testing.T, s string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// B045: crash back-off arithmetic. Exits after a second each time, then one run of eleven minutes, then clean exits after a minute.
+func TestBackoff(t *testing.T) {
+	var b Backoff
+	var waits []string
+	at := now
+	crash := func(ran time.Duration) {
+		finished := at.Add(ran)
+		wait := b.Wait(finished, finished)
+		waits = append(waits, fmt.Sprint(wait))
+		at = finished.Add(wait)
+		b = b.Next(finished, at)
+	}
+	for range 8 {
+		crash(time.Second)
+	}
+	crash(11 * time.Minute)
+	for range 3 {
+		crash(time.Minute)
+	}
+	want := "0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s 0s 10s 20s 40s"
+	if got := strings.Join(waits, " "); got != want {
+		t.Errorf("waits\n%s, want\n%s", got, want)
+	}
+}
+
+func TestBackoffCountsFromTheEnd(t *testing.T) {
+	b := Backoff{Delay: 40 * time.Second, Since: now.Add(-time.Minute)}
+	if wait := b.Wait(now.Add(-30*time.Second), now); wait != 10*time.Second {
+		t.Errorf("30 s after the end there are %v left, want 10s", wait)
+	}
+	if wait := b.Wait(now.Add(-time.Hour), now); wait != 0 {
+		t.Errorf("an hour after the end there are %v left", wait)
+	}
+	// B010: the clock was set back by five minutes, so that the end lies ahead.
+	if wait := b.Wait(now.Add(5*time.Minute), now); wait != 40*time.Second {
+		t.Errorf("with a clock that was set back there are %v left, want the whole delay and no more", wait)
+	}
+}
