@@ -9,12 +9,14 @@ import (
 
 // field returns the value of a fieldRef: those that the API allows in an environment.
 func (r *resolver) field(path string) (string, error) {
-	pod := r.Pod
+	if value, ok := downward.Metadata(r.Pod, path); ok {
+		return value, nil
+	}
 	switch path {
 	case "spec.nodeName":
-		return pod.Spec.NodeName, nil
+		return r.Pod.Spec.NodeName, nil
 	case "spec.serviceAccountName":
-		return pod.Spec.ServiceAccountName, nil
+		return r.Pod.Spec.ServiceAccountName, nil
 	case "status.podIP":
 		return address(path, r.PodIPs, 1)
 	case "status.podIPs":
@@ -23,9 +25,6 @@ func (r *resolver) field(path string) (string, error) {
 		return address(path, r.HostIPs, 1)
 	case "status.hostIPs":
 		return address(path, r.HostIPs, len(r.HostIPs))
-	}
-	if value, ok := downward.Metadata(pod, path); ok {
-		return value, nil
 	}
 	return "", fmt.Errorf("fieldRef %q is not supported", path)
 }
