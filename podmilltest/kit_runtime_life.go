@@ -51,14 +51,17 @@ func testStatesAndTimes(k *runtimeKit) {
 	if !created.StartedAt.IsZero() || !created.FinishedAt.IsZero() {
 		k.Errorf("after CreateContainer it started at %v and finished at %v, want zero times", created.StartedAt, created.FinishedAt)
 	}
+	const moment = 50 * time.Millisecond // between what must have different times
+	time.Sleep(moment)
 	k.ok("StartContainer", k.Runtime.StartContainer(k.ctx, container))
 	running := k.see(spec.Pod, container)
-	if running.State != podmill.StateRunning || running.StartedAt.Before(created.CreatedAt) || !running.FinishedAt.IsZero() {
+	if running.State != podmill.StateRunning || running.StartedAt.Before(created.CreatedAt.Add(moment)) || !running.FinishedAt.IsZero() {
 		k.Errorf("after StartContainer it is %v, started at %v, finished at %v", running.State, running.StartedAt, running.FinishedAt)
 	}
+	time.Sleep(moment)
 	k.ok("StopContainer", k.Runtime.StopContainer(k.ctx, container, 0))
 	exited := k.see(spec.Pod, container)
-	if exited.State != podmill.StateExited || exited.FinishedAt.Before(running.StartedAt) {
+	if exited.State != podmill.StateExited || exited.FinishedAt.Before(running.StartedAt.Add(moment)) {
 		k.Errorf("after StopContainer it is %v, finished at %v", exited.State, exited.FinishedAt)
 	}
 	if !exited.CreatedAt.Equal(created.CreatedAt) || !exited.StartedAt.Equal(running.StartedAt) {
