@@ -162,8 +162,8 @@ func stopPromises() map[string]promise {
 			}
 		}),
 		"returns before the end": stops("StopObeysTheSignal", func(rt *Runtime) stop {
-			return func(_ context.Context, id string, grace time.Duration) error {
-				time.AfterFunc(time.Second, func() { _ = rt.StopContainer(context.Background(), id, grace) })
+			return func(ctx context.Context, id string, grace time.Duration) error {
+				time.AfterFunc(time.Second, func() { _ = rt.StopContainer(ctx, id, grace) })
 				return nil
 			}
 		}),
@@ -284,9 +284,7 @@ func lookPromises() map[string]promise {
 }
 
 func byClock(p *podmill.RuntimePod) {
-	slices.SortStableFunc(p.Sandboxes, func(a, b podmill.Sandbox) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	slices.Reverse(p.Sandboxes)
-	slices.SortStableFunc(p.Sandboxes, func(a, b podmill.Sandbox) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(p.Sandboxes, func(a, b podmill.Sandbox) int { return b.CreatedAt.Compare(a.CreatedAt) })
 }
 
 func imagePromises() map[string]promise {

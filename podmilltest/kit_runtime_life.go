@@ -51,7 +51,6 @@ func testStatesAndTimes(k *runtimeKit) {
 	if !created.StartedAt.IsZero() || !created.FinishedAt.IsZero() {
 		k.Errorf("after CreateContainer it started at %v and finished at %v, want zero times", created.StartedAt, created.FinishedAt)
 	}
-	const moment = 50 * time.Millisecond // between what must have different times
 	time.Sleep(moment)
 	k.ok("StartContainer", k.Runtime.StartContainer(k.ctx, container))
 	running := k.see(spec.Pod, container)
@@ -125,6 +124,7 @@ func testContainerAttemptIsUnique(k *runtimeKit) {
 func testNewestAttemptFirst(k *runtimeKit) {
 	spec := k.pod()
 	for _, attempt := range []uint32{7, 3, 10} { // by number, whatever the clock says
+		time.Sleep(moment)
 		id := k.runSandbox(again(spec, attempt))
 		if attempt == 10 {
 			break
@@ -150,6 +150,9 @@ func testNewestAttemptFirst(k *runtimeKit) {
 		k.Errorf("attempts in the order %v, want %v", got, want)
 	}
 }
+
+// moment is between things that happen at different times.
+const moment = 50 * time.Millisecond
 
 // noID is an ID that nothing has.
 const noID = "0000000000000000000000000000000000000000000000000000000000000000"

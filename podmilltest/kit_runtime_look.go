@@ -191,7 +191,7 @@ func (k *runtimeKit) oneOfMany(spec *podmill.SandboxSpec) {
 			if err == nil {
 				err = k.Runtime.StartContainer(k.ctx, id)
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(moment)
 			if err == nil {
 				err = k.Runtime.StopContainer(k.ctx, id, 0)
 			}
