@@ -43,7 +43,7 @@ func (o Op) reads() bool {
 }
 
 // Log is what happened in a [Runtime], in the order in which it began. Calls that only look are counted and not told, unless they
-// fail. It may be used concurrently.
+// fail. Of very many entries the older half is forgotten. It may be used concurrently.
 type Log struct {
 	start time.Time
 
@@ -134,6 +134,16 @@ func (l *Log) add(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.At = l.now()
+	l.keep(e)
+}
+
+// kept is how many entries a log has at most, so that an agent may run on a runtime in memory for as long as it likes.
+const kept = 100_000
+
+func (l *Log) keep(e *Entry) {
+	if len(l.entries) == kept {
+		l.entries = append(l.entries[:0], l.entries[kept/2:]...)
+	}
 	l.entries = append(l.entries, e)
 }
 
@@ -144,7 +154,7 @@ func (l *Log) begin(op Op, about string) (end func(err error)) {
 	l.counts[op]++
 	e.At = l.now()
 	if !op.reads() {
-		l.entries = append(l.entries, e)
+		l.keep(e)
 	}
 	l.mu.Unlock()
 	return func(err error) {
@@ -152,7 +162,7 @@ func (l *Log) begin(op Op, about string) (end func(err error)) {
 		defer l.mu.Unlock()
 		e.Took, e.Err = l.now()-e.At, err
 		if op.reads() && err != nil {
-			l.entries = append(l.entries, e)
+			l.keep(e)
 		}
 	}
 }

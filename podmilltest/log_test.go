@@ -54,3 +54,13 @@ func TestLogReadsAsAStory(t *testing.T) {
 		}
 	})
 }
+
+func TestLogIsBounded(t *testing.T) {
+	l := newLog()
+	for i := range kept + 1 {
+		l.Note("%d", i)
+	}
+	if all := l.Entries(); len(all) != kept/2+1 || all[0].About != "50000" || all[len(all)-1].About != "100000" {
+		t.Errorf("%d entries, from %v to %v", len(all), all[0], all[len(all)-1])
+	}
+}
