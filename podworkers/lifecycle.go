@@ -197,7 +197,7 @@ func (l *life) end(during State, finished bool, err error, now time.Time, p pace
 	case l.state == Syncing && finished:
 		return l.kill(podmill.Kill{}, ended, now)
 	case l.state == Syncing:
-		l.wake = now.Add(p.resyncIn())
+		l.wake = p.next(now)
 	case l.state == Terminating && l.pod == nil:
 		return l.move(Finished) // whose files are whose, only housekeeping can tell
 	case l.state == Terminating:

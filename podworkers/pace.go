@@ -10,10 +10,13 @@ type pace struct {
 	random     float64 // 0 <= random < 1
 }
 
-// resyncIn is how long after a good sync the next one comes if nothing happens: the interval and up to half of it more, as in the
-// kubelet.
-func (p pace) resyncIn() time.Duration {
-	return p.resync + time.Duration(p.random*float64(p.resync)/2)
+// next is when the next sync after a good one comes if nothing happens, zero if it does not: the interval and up to half of it more, as
+// in the kubelet.
+func (p pace) next(now time.Time) time.Time {
+	if p.resync <= 0 {
+		return time.Time{}
+	}
+	return now.Add(p.resync + time.Duration(p.random*float64(p.resync)/2))
 }
 
 // retry is how long to wait after that many failures in a row: twice as long each time up to the limit, less up to a half.

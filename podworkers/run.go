@@ -1,8 +1,11 @@
 package podworkers
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +55,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	}
 }
 
-// open lets syncs begin, with all that are due.
+// open lets syncs begin, with all that are due, in the order in which the pods came.
 func (w *Workers) open(c *crew) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +63,8 @@ func (w *Workers) open(c *crew) bool {
 		return false
 	}
 	w.crew = c
-	for _, inc := range w.pods {
+	byArrival := func(a, b *incarnation) int { return cmp.Compare(a.arrival, b.arrival) }
+	for _, inc := range slices.SortedFunc(maps.Values(w.pods), byArrival) {
 		w.settle(inc)
 	}
 	return true
