@@ -1,0 +1,91 @@
+package volume
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/resources"
+	"github.com/podmill/podmill/volume/internal/hostdir"
+)
+
+// emptyDir makes scratch space, on disk or in memory.
+type emptyDir struct {
+	allocatable func() corev1.ResourceList
+}
+
+func (emptyDir) Name() string                  { return "kubernetes.io/empty-dir" }
+func (emptyDir) Handles(v *corev1.Volume) bool { return v.EmptyDir != nil }
+
+// SetUp makes the directory once. From then on it belongs to the containers, who may change even its mode.
+func (e emptyDir) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
+	ready := podmill.Volume{HostPath: m.Path(), SELinuxRelabel: true}
+	switch medium := m.Volume.EmptyDir.Medium; medium {
+	case corev1.StorageMediumDefault:
+		return ready, makeDir(m, 0o777, nil)
+	case corev1.StorageMediumMemory:
+		return ready, makeDir(m, 0o777, &hostdir.Tmpfs{Size: memorySize(m.Pod, m.Volume.EmptyDir, e.allocatable())})
+	default:
+		return podmill.Volume{}, unsupportedError(fmt.Sprintf("emptyDir medium %q is not supported", medium))
+	}
+}
+
+func (emptyDir) TearDown(_ context.Context, p Place) error { return p.remove() }
+
+// makeDir makes the directory of a volume and, where a tmpfs is given, mounts it there. The pod's fsGroup gets the directory and
+// all that will be made in it.
+func makeDir(m Mount, mode fs.FileMode, memory *hostdir.Tmpfs) error {
+	parent, err := m.parent(true)
+	if err != nil {
+		return err
+	}
+	defer parent.Close() //nolint:errcheck // nothing was written through it
+	mode, gid := owned(m.Pod, mode)
+	if memory == nil {
+		return hostdir.Make(parent, m.Place.Volume, mode, gid)
+	}
+	if err := hostdir.Make(parent, m.Place.Volume, dirMode, -1); err != nil {
+		return err
+	}
+	if mounted, err := hostdir.IsMount(parent, m.Place.Volume); err != nil || mounted {
+		return err
+	}
+	memory.Mode, memory.GID = mode, gid
+	return hostdir.MountTmpfs(parent, m.Place.Volume, *memory)
+}
+
+// owned returns the mode and group of a volume's directory. A pod with an fsGroup has a group that the directory, and by the setgid bit all in it,
+// belongs to; -1 is the process's own.
+func owned(pod *corev1.Pod, mode fs.FileMode) (fs.FileMode, int) {
+	if gid := fsGroup(pod); gid != nil {
+		return mode | fs.ModeSetgid, int(*gid)
+	}
+	return mode, -1
+}
+
+func fsGroup(pod *corev1.Pod) *int64 {
+	if pod.Spec.SecurityContext == nil {
+		return nil
+	}
+	return pod.Spec.SecurityContext.FSGroup
+}
+
+// memorySize returns the size of an emptyDir in memory, as the kubelet chooses it: the least of its own limit, the pod's memory limit and what
+// the node has for pods. What is written there counts as memory of the pod, so that more would be of no use. 0 is no limit.
+func memorySize(pod *corev1.Pod, source *corev1.EmptyDirVolumeSource, node corev1.ResourceList) int64 {
+	var size int64
+	bound := func(limit int64) {
+		if limit > 0 && (size == 0 || limit < size) {
+			size = limit
+		}
+	}
+	if source.SizeLimit != nil {
+		bound(source.SizeLimit.Value())
+	}
+	bound(resources.MemoryLimit(pod))
+	bound(node.Memory().Value())
+	return size
+}

@@ -1,0 +1,82 @@
+package volume
+
+import (
+	"context"
+	"io/fs"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/volume/internal/atomicdir"
+	"github.com/podmill/podmill/volume/internal/hostdir"
+)
+
+// files makes volumes that hold files which the agent writes: configMap, secret, downwardAPI and projected.
+type files struct {
+	name     string
+	inMemory bool
+	handles  func(v *corev1.Volume) bool
+	// collect returns what the volume should hold, and what people should know about that.
+	collect func(ctx context.Context, m Mount) (payload, []string, error)
+	warn    func(pod *corev1.Pod, message string)
+}
+
+func (f *files) Name() string                  { return f.name }
+func (f *files) Handles(v *corev1.Volume) bool { return f.handles(v) }
+
+// SetUp collects first, so that nothing is left half-made when that fails.
+func (f *files) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
+	content, warnings, err := f.collect(ctx, m)
+	if err != nil {
+		return podmill.Volume{}, err
+	}
+	var memory *hostdir.Tmpfs
+	if f.inMemory {
+		memory = &hostdir.Tmpfs{}
+	}
+	if err := makeDir(m, filesDirMode, memory); err != nil {
+		return podmill.Volume{}, err
+	}
+	changed, err := write(m, content)
+	if err != nil {
+		return podmill.Volume{}, err
+	}
+	if changed {
+		for _, warning := range warnings {
+			f.warn(m.Pod, warning)
+		}
+	}
+	return podmill.Volume{HostPath: m.Path(), ReadOnly: true, SELinuxRelabel: true}, nil
+}
+
+func (*files) TearDown(_ context.Context, p Place) error { return p.remove() }
+
+// filesDirMode lets everybody read and only the agent write.
+const filesDirMode = 0o755
+
+func write(m Mount, content payload) (changed bool, err error) {
+	parent, err := m.parent(false)
+	if err != nil {
+		return false, err
+	}
+	defer parent.Close() //nolint:errcheck // nothing was written through it
+	dir, err := hostdir.Enter(parent, m.Place.Volume)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close() //nolint:errcheck // every file was closed
+	mode, _ := owned(m.Pod, filesDirMode)
+	return atomicdir.Write(atomicdir.In(dir), content, mode)
+}
+
+// groupReads is what a pod's fsGroup may do with files that it owns, whatever their mode: the kubelet's rule.
+const groupReads = 0o440
+
+// file returns a file of a pod's volume. Its group is that of its directory.
+func file(pod *corev1.Pod, data []byte, mode int32) atomicdir.File {
+	perm := fs.FileMode(mode).Perm() //nolint:gosec // a mode is 0 to 0777
+	if fsGroup(pod) != nil {
+		perm |= groupReads
+	}
+	return atomicdir.File{Data: data, Mode: perm, UID: -1}
+}

@@ -1,0 +1,152 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// The pauses between attempts to make a volume ready when nothing says that its chances have changed: the kubelet's.
+const (
+	minPause = 500 * time.Millisecond
+	maxPause = 2*time.Minute + 2*time.Second
+)
+
+// Manager makes the volumes of pods ready, and takes them away.
+type Manager struct {
+	pods    string // the directory of all pods
+	plugins []Plugin
+	opts    options
+	waiters waiters
+	ledger  ledger
+}
+
+var _ podmill.VolumeMounter = (*Manager)(nil)
+
+// New returns a manager of the volumes below a root directory, which it makes when it is needed: an absolute path, the kubelet's is
+// /var/lib/kubelet. There is one manager for a root.
+func New(root string, opts ...Option) (*Manager, error) {
+	if !filepath.IsAbs(root) {
+		return nil, fmt.Errorf("root directory %q of volumes is not an absolute path", root)
+	}
+	m := &Manager{pods: filepath.Join(root, podsDir), opts: newOptions(opts)}
+	m.plugins = append(m.plugins, m.opts.plugins...)
+	m.plugins = append(m.plugins, m.opts.builtins()...)
+	return m, nil
+}
+
+// Changed says that an object may have changed. Volumes that MountVolumes waits for because of it are tried again at once. It returns at
+// once. Volumes that are ready are brought up to date by the next MountVolumes.
+func (m *Manager) Changed(ref podmill.ObjectRef) { m.waiters.wake(ref) }
+
+// MountVolumes implements [podmill.VolumeMounter]. It makes the volumes that some container mounts, side by side, and tries again what fails:
+// with growing pauses, and when Changed says that an object has. What is not supported ends the waiting for all, as
+// [WithPatience] does; the error is then a [*NotReadyError]. A volume that was ready and cannot be brought up to date stays as it is: an event and
+// the observer say so, and there is no error.
+func (m *Manager) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string]podmill.Volume, error) {
+	state, err := m.ledger.mount(ctx, pod.UID)
+	if err != nil {
+		return nil, fmt.Errorf("mount volumes of pod %s: %w", podmill.RefOf(pod), err)
+	}
+	defer state.done()
+	ctx, cancel := context.WithTimeout(ctx, m.opts.patience)
+	defer cancel()
+	// What is under way when there is no more use in waiting may still come to its end.
+	waiting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+
+	all := desired(pod, m.plugins)
+	volumes, errs := make([]podmill.Volume, len(all)), make([]error, len(all))
+	var attempts sync.WaitGroup
+	for i := range all {
+		before, wasReady := state.ready[all[i].Name]
+		attempts.Go(func() {
+			volumes[i], errs[i] = m.makeReady(ctx, waiting, pod, &all[i], wasReady)
+			switch {
+			case errs[i] == nil:
+			case wasReady:
+				volumes[i], errs[i] = before, nil
+			case errors.Is(errs[i], errors.ErrUnsupported):
+				giveUp()
+			}
+		})
+	}
+	attempts.Wait()
+
+	ready, notReady := map[string]podmill.Volume{}, &NotReadyError{Pod: podmill.RefOf(pod)}
+	for i := range all {
+		if errs[i] != nil {
+			notReady.Volumes, notReady.Errs = append(notReady.Volumes, all[i].Name), append(notReady.Errs, errs[i])
+			continue
+		}
+		ready[all[i].Name], state.ready[all[i].Name] = volumes[i], volumes[i]
+	}
+	if len(notReady.Volumes) > 0 {
+		return nil, notReady
+	}
+	return ready, nil
+}
+
+// makeReady makes a volume ready. With once it tries once only.
+func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wanted, once bool) (podmill.Volume, error) {
+	// What changes from here on wakes it, whether before it waits or after.
+	changed, forget := m.waiters.add(w.refs)
+	defer forget()
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		volume, err := m.setUp(ctx, pod, w)
+		if err == nil || once || errors.Is(err, errors.ErrUnsupported) {
+			return volume, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-changed:
+			pause = minPause
+		case <-timer.C:
+		case <-waiting.Done():
+			timer.Stop()
+			return podmill.Volume{}, err
+		}
+		timer.Stop()
+	}
+}
+
+// setUp tries once, and tells of a failure unless it comes from giving up.
+func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume podmill.Volume, err error) {
+	start := time.Now()
+	switch {
+	case w.plugin == nil:
+		err = unsupportedError(kindOf(w.VolumeSource) + " volumes are not supported")
+	case !isName(w.Name):
+		err = unsupportedError("its name is no name for a directory")
+	default:
+		volume, err = w.plugin.SetUp(ctx, Mount{Place: m.place(pod.UID, w.plugin.Name(), w.Name), Pod: pod, Volume: w.Volume})
+	}
+	if err != nil {
+		volume, err = podmill.Volume{}, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", w.Name, err)
+	}
+	m.opts.observer.setUp(podmill.RefOf(pod), w.Name, time.Since(start), err)
+	if err != nil && ctx.Err() == nil {
+		logr.FromContextOrDiscard(ctx).Info("a volume is not ready", "pod", podmill.RefOf(pod).String(), "volume", w.Name, "reason", err.Error())
+		m.opts.event(pod, "FailedMount", err.Error())
+	}
+	return volume, err
+}
+
+func (m *Manager) place(pod types.UID, plugin, volume string) Place {
+	return Place{Pod: pod, Plugin: plugin, Volume: volume, pods: m.pods}
+}
+
+// isName reports whether a string may name a file: it comes from whoever made the pod, and must not lead anywhere else.
+func isName(s string) bool {
+	return s != "." && filepath.IsLocal(s) && !strings.ContainsAny(s, `/\`)
+}

@@ -1,0 +1,104 @@
+package volume
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/volume/internal/hostdir"
+)
+
+// Option changes a default of a [Manager].
+type Option func(*options)
+
+type options struct {
+	objects     objects
+	projector   Projector
+	plugins     []Plugin
+	events      podmill.EventRecorder
+	observer    Observer
+	allocatable func() corev1.ResourceList
+	inMemory    bool
+	patience    time.Duration
+}
+
+func newOptions(opts []Option) options {
+	o := options{
+		allocatable: func() corev1.ResourceList { return nil },
+		inMemory:    hostdir.HasTmpfs,
+		patience:    2*time.Minute + 3*time.Second,
+	}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// WithObjects says who has the ConfigMaps and Secrets that volumes are made of. Each may be nil; then such volumes are refused.
+func WithObjects(configMaps podmill.ConfigMaps, secrets podmill.Secrets) Option {
+	return func(o *options) { o.objects = objects{configMaps, secrets} }
+}
+
+// WithProjector says who has what projected volumes hold besides. Without it tokens, trust bundles and certificates are refused.
+func WithProjector(p Projector) Option { return func(o *options) { o.projector = p } }
+
+// WithPlugins adds plugins for more kinds of volumes. They are asked before the built-in ones, in this order.
+func WithPlugins(plugins ...Plugin) Option {
+	return func(o *options) { o.plugins = append(o.plugins, plugins...) }
+}
+
+// WithEvents says who is told what people should know; without it nobody is.
+func WithEvents(events podmill.EventRecorder) Option { return func(o *options) { o.events = events } }
+
+// WithObserver says who is told of what happens.
+func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }
+
+// WithAllocatable says what the node has for pods: the most that an emptyDir in memory may hold, and what a resourceFieldRef gives for a
+// container without a limit. The func returns at once.
+func WithAllocatable(allocatable func() corev1.ResourceList) Option {
+	return func(o *options) { o.allocatable = allocatable }
+}
+
+// WithFilesOnDisk keeps what secret and projected volumes hold on disk, for an agent that may not mount a file system in memory. The
+// default is in memory, as the kubelet has it, where the platform can.
+func WithFilesOnDisk() Option { return func(o *options) { o.inMemory = false } }
+
+// WithPatience is how long MountVolumes waits for volumes that are not ready; the default is 2 min 3 s, as the kubelet's.
+func WithPatience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+
+// builtins returns the plugins that need nothing but the node.
+func (o *options) builtins() []Plugin {
+	self := self{o.allocatable}
+	projection := projection{objects: o.objects, self: self, other: o.projector}
+	return []Plugin{
+		emptyDir{o.allocatable},
+		hostPath{},
+		&files{
+			name: "kubernetes.io/configmap", collect: o.objects.collectConfigMap,
+			handles: func(v *corev1.Volume) bool { return v.ConfigMap != nil },
+		},
+		&files{
+			name: "kubernetes.io/secret", collect: o.objects.collectSecret, inMemory: o.inMemory,
+			handles: func(v *corev1.Volume) bool { return v.Secret != nil },
+		},
+		&files{
+			name: "kubernetes.io/downward-api", collect: self.collect,
+			handles: func(v *corev1.Volume) bool { return v.DownwardAPI != nil },
+		},
+		&files{
+			name: "kubernetes.io/projected", collect: projection.collect, inMemory: o.inMemory, warn: o.warn,
+			handles: func(v *corev1.Volume) bool { return v.Projected != nil },
+		},
+	}
+}
+
+func (o *options) warn(pod *corev1.Pod, message string) {
+	o.event(pod, "ProjectedVolumeOverlap", message)
+}
+
+func (o *options) event(pod *corev1.Pod, reason, message string) {
+	if o.events != nil {
+		o.events.Event(podmill.ReferenceTo(pod, ""), corev1.EventTypeWarning, reason, message)
+	}
+}

@@ -1,0 +1,116 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/volume/internal/hostdir"
+)
+
+// Plugin makes one kind of volume. Calls for one volume come one after another, for different ones concurrently.
+type Plugin interface {
+	// Name is the plugin's name, such as kubernetes.io/csi. It is part of the path of a volume, and so never changes.
+	Name() string
+	// Handles reports whether a volume is of this kind.
+	Handles(v *corev1.Volume) bool
+	// SetUp makes a volume ready, or brings it up to date. It is idempotent, also after it was interrupted, and leaves what has not changed
+	// alone. It is called again after an error, unless that is [errors.ErrUnsupported]: then the pod can never run here.
+	SetUp(ctx context.Context, m Mount) (podmill.Volume, error)
+	// TearDown takes a volume away, with its directory. It is idempotent, and knows of the volume what is on disk: it may have been made by an
+	// earlier process, and be half-made or half gone.
+	TearDown(ctx context.Context, p Place) error
+}
+
+// Mount is a volume to be made ready.
+type Mount struct {
+	Place
+	Pod    *corev1.Pod
+	Volume *corev1.Volume
+}
+
+// Place is where a volume is on disk. The layout is the kubelet's: pods/<uid>/volumes/<plugin>/<volume>, with ~ for the / in a plugin's name.
+type Place struct {
+	Pod    types.UID
+	Plugin string // the plugin's name
+	Volume string
+	pods   string // the directory of all pods
+}
+
+// Path returns the absolute path of the volume's directory, which need not exist.
+func (p Place) Path() string {
+	return filepath.Join(p.pods, string(p.Pod), volumesDir, escape(p.Plugin), p.Volume)
+}
+
+const (
+	podsDir    = "pods"
+	volumesDir = "volumes"
+	// subPathsDir has what the kubelet mounts for the subPaths of containers: <volume>/<container>/<index>.
+	subPathsDir = "volume-subpaths"
+	// dirMode keeps everybody but root from what is in volumes, whatever the modes inside.
+	dirMode = 0o750
+)
+
+func escape(plugin string) string   { return strings.ReplaceAll(plugin, "/", "~") }
+func unescape(plugin string) string { return strings.ReplaceAll(plugin, "~", "/") }
+
+// parent opens the directory that the volume's own is in. No link on the way is followed.
+func (p Place) parent(create bool) (*os.Root, error) {
+	if create {
+		if err := os.MkdirAll(p.pods, dirMode); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := os.OpenRoot(p.pods)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{string(p.Pod), volumesDir, escape(p.Plugin)} {
+		if create {
+			err = dir.Mkdir(name, dirMode)
+		}
+		var next *os.Root
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			next, err = hostdir.Enter(dir, name)
+		}
+		_ = dir.Close() // nothing was written through it
+		if err != nil {
+			return nil, err
+		}
+		dir = next
+	}
+	return dir, nil
+}
+
+// remove unmounts the memory that is mounted on the volume's directory, if any, and removes the directory.
+func (p Place) remove() error {
+	parent, err := p.parent(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close() //nolint:errcheck // nothing was written through it
+	for {
+		mounted, err := hostdir.IsMount(parent, p.Volume)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !mounted:
+			return hostdir.RemoveTree(parent, p.Volume)
+		}
+		if err := hostdir.UnmountTmpfs(parent, p.Volume); err != nil {
+			return err
+		}
+	}
+}
