@@ -1,0 +1,73 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// PullImage pulls an image.
+func (c *Client) PullImage(ctx context.Context, pull *podmill.ImagePull) (string, error) {
+	request := &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: pull.Image, RuntimeHandler: pull.RuntimeHandler}}
+	if a := pull.Auth; a != nil {
+		request.Auth = &runtimeapi.AuthConfig{
+			Username: a.Username, Password: a.Password, Auth: a.Auth, ServerAddress: a.ServerAddress,
+			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
+		}
+	}
+	if pull.Sandbox != nil {
+		var err error
+		if request.SandboxConfig, err = c.opts.sandbox(pull.Sandbox); err != nil {
+			return "", err
+		}
+	}
+	r, err := call(ctx, c, "PullImage", 0, c.images.PullImage, request)
+	return r.GetImageRef(), err
+}
+
+// InspectImage looks at a local image.
+func (c *Client) InspectImage(ctx context.Context, image string) (*podmill.Image, error) {
+	r, err := call(ctx, c, "ImageStatus", c.opts.timeout, c.images.ImageStatus,
+		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	if err != nil {
+		return nil, err
+	}
+	if r.GetImage() == nil {
+		return nil, fmt.Errorf("image %q: %w", image, podmill.ErrNotFound)
+	}
+	out := observedImage(r.GetImage())
+	return &out, nil
+}
+
+// ListImages lists the local images.
+func (c *Client) ListImages(ctx context.Context) ([]podmill.Image, error) {
+	r, err := call(ctx, c, "ListImages", c.opts.timeout, c.images.ListImages, &runtimeapi.ListImagesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	images := make([]podmill.Image, len(r.GetImages()))
+	for i, image := range r.GetImages() {
+		images[i] = observedImage(image)
+	}
+	return images, nil
+}
+
+// RemoveImage removes an image with all its names, of which CRI would remove one at a time.
+func (c *Client) RemoveImage(ctx context.Context, image string) error {
+	_, err := call(ctx, c, "RemoveImage", c.opts.timeout, c.images.RemoveImage,
+		&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	return absent(err)
+}
+
+func observedImage(i *runtimeapi.Image) podmill.Image {
+	out := podmill.Image{
+		ID: i.GetId(), RepoTags: i.GetRepoTags(), RepoDigests: i.GetRepoDigests(), Size: i.GetSize(), Username: i.GetUsername(), Pinned: i.GetPinned(),
+	}
+	if uid := i.GetUid(); uid != nil {
+		out.UID = &uid.Value
+	}
+	return out
+}

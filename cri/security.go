@@ -1,0 +1,160 @@
+package cri
+
+import (
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podmill/podmill"
+)
+
+// security returns the security context of a container: the container's own fields, and the pod's where it has none.
+func (t *translation) security(spec *podmill.ContainerSpec) (*runtimeapi.LinuxContainerSecurityContext, error) {
+	pod, own := spec.Sandbox.Pod, spec.Container.SecurityContext
+	if own == nil {
+		own = &corev1.SecurityContext{}
+	}
+	shared := pod.Spec.SecurityContext
+	if shared == nil {
+		shared = &corev1.PodSecurityContext{}
+	}
+	namespaces, err := namespaces(spec.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	out := &runtimeapi.LinuxContainerSecurityContext{
+		NamespaceOptions: namespaces,
+		Privileged:       isTrue(own.Privileged),
+		ReadonlyRootfs:   isTrue(own.ReadOnlyRootFilesystem),
+		NoNewPrivs:       own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation,
+		SelinuxOptions:   selinux(either(own.SELinuxOptions, shared.SELinuxOptions)),
+	}
+	out.SupplementalGroups, out.SupplementalGroupsPolicy = groups(shared)
+	if c := own.Capabilities; c != nil {
+		out.Capabilities = &runtimeapi.Capability{AddCapabilities: capabilities(c.Add), DropCapabilities: capabilities(c.Drop)}
+	}
+	if own.ProcMount == nil || *own.ProcMount != corev1.UnmaskedProcMount {
+		out.MaskedPaths, out.ReadonlyPaths = maskedPaths(), readonlyPaths()
+	}
+	if err := user(spec, out); err != nil {
+		return nil, err
+	}
+	if out.Seccomp, err = t.seccomp(spec, either(own.SeccompProfile, shared.SeccompProfile)); err != nil {
+		return nil, err
+	}
+	if out.Apparmor, err = appArmor(spec, either(own.AppArmorProfile, shared.AppArmorProfile)); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// maskedPaths and readonlyPaths are what a container must not see, or not change, of the kernel's file systems unless it has
+// an unmasked /proc.
+func maskedPaths() []string {
+	return []string{
+		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+		"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",
+	}
+}
+
+func readonlyPaths() []string {
+	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+}
+
+// user says who the container runs as. Nobody is the image's own user.
+func user(spec *podmill.ContainerSpec, out *runtimeapi.LinuxContainerSecurityContext) error {
+	u := spec.User
+	if u == nil {
+		return nil
+	}
+	out.RunAsUser, out.RunAsGroup = int64Value(u.UID), int64Value(u.GID)
+	if u.UID == nil {
+		out.RunAsUsername = u.Name
+	}
+	if u.GID != nil && u.UID == nil && u.Name == "" {
+		return refuse(spec.Sandbox.Pod, "securityContext.runAsGroup of container "+spec.Container.Name, "a group needs a user, set runAsUser too")
+	}
+	return nil
+}
+
+// groups are the groups of a pod's processes beside their own.
+func groups(sc *corev1.PodSecurityContext) ([]int64, runtimeapi.SupplementalGroupsPolicy) {
+	var out []int64
+	if sc.FSGroup != nil {
+		out = append(out, *sc.FSGroup)
+	}
+	policy := runtimeapi.SupplementalGroupsPolicy_Merge
+	if sc.SupplementalGroupsPolicy != nil && *sc.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict {
+		policy = runtimeapi.SupplementalGroupsPolicy_Strict
+	}
+	return append(out, sc.SupplementalGroups...), policy
+}
+
+// seccomp returns a container's profile; without one it is unconfined, as Kubernetes has it. A Localhost profile that is not a
+// path below the root fails closed (CVE-2023-2431).
+func (t *translation) seccomp(spec *podmill.ContainerSpec, p *corev1.SeccompProfile) (*runtimeapi.SecurityProfile, error) {
+	field := "securityContext.seccompProfile of container " + spec.Container.Name
+	switch {
+	case p == nil, p.Type == corev1.SeccompProfileTypeUnconfined:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, nil
+	case p.Type == corev1.SeccompProfileTypeRuntimeDefault:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}, nil
+	case p.Type != corev1.SeccompProfileTypeLocalhost:
+		return nil, refuse(spec.Sandbox.Pod, field, "type "+string(p.Type)+" is not known")
+	case p.LocalhostProfile == nil || *p.LocalhostProfile == "" || !filepath.IsLocal(*p.LocalhostProfile):
+		return nil, refuse(spec.Sandbox.Pod, field, "localhostProfile has to be a path below "+t.seccompRoot)
+	}
+	return &runtimeapi.SecurityProfile{
+		ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: filepath.Join(t.seccompRoot, *p.LocalhostProfile),
+	}, nil
+}
+
+// appArmor returns a container's profile, nil to leave it to the runtime.
+func appArmor(spec *podmill.ContainerSpec, p *corev1.AppArmorProfile) (*runtimeapi.SecurityProfile, error) {
+	field := "securityContext.appArmorProfile of container " + spec.Container.Name
+	switch {
+	case p == nil:
+		return nil, nil //nolint:nilnil // nothing is asked
+	case p.Type == corev1.AppArmorProfileTypeUnconfined:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, nil
+	case p.Type == corev1.AppArmorProfileTypeRuntimeDefault:
+		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}, nil
+	case p.Type != corev1.AppArmorProfileTypeLocalhost:
+		return nil, refuse(spec.Sandbox.Pod, field, "type "+string(p.Type)+" is not known")
+	case p.LocalhostProfile == nil || *p.LocalhostProfile == "":
+		return nil, refuse(spec.Sandbox.Pod, field, "localhostProfile has to name a loaded profile")
+	}
+	return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: *p.LocalhostProfile}, nil
+}
+
+func selinux(o *corev1.SELinuxOptions) *runtimeapi.SELinuxOption {
+	if o == nil {
+		return nil
+	}
+	return &runtimeapi.SELinuxOption{User: o.User, Role: o.Role, Type: o.Type, Level: o.Level}
+}
+
+func capabilities(all []corev1.Capability) []string {
+	var out []string
+	for _, c := range all {
+		out = append(out, string(c))
+	}
+	return out
+}
+
+func either[T any](own, shared *T) *T {
+	if own != nil {
+		return own
+	}
+	return shared
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func int64Value(v *int64) *runtimeapi.Int64Value {
+	if v == nil {
+		return nil
+	}
+	return &runtimeapi.Int64Value{Value: *v}
+}
