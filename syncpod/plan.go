@@ -2,7 +2,6 @@ package syncpod
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,7 +97,7 @@ func (p *planner) ended(name string) (last Record, ended bool) {
 
 // appStarted reports that an app container was started in the sandbox, which proves that the init containers are done.
 func (p *planner) appStarted() bool {
-	return slices.ContainsFunc(p.Pod.Spec.Containers, func(c corev1.Container) bool { return p.ranHere(c.Name) })
+	return anyOf(p.Pod.Spec.Containers, func(c *corev1.Container) bool { return p.ranHere(c.Name) })
 }
 
 // ranHere reports that an instance of a container is or was started in the sandbox that is used.
@@ -107,20 +106,20 @@ func (p *planner) ranHere(name string) bool {
 		return false
 	}
 	r, ok := p.Known[name]
-	return ok && r.SandboxID == p.Sandbox.ID || slices.ContainsFunc(p.Seen.Containers, func(c podmill.Container) bool {
+	return ok && r.SandboxID == p.Sandbox.ID || anyOf(p.Seen.Containers, func(c *podmill.Container) bool {
 		return c.Name == name && c.SandboxID == p.Sandbox.ID && c.State != podmill.StateCreated
 	})
 }
 
 // anythingToStart reports that an app container would be started if there were a sandbox, and what runs elsewhere were killed.
 func (p *planner) anythingToStart() bool {
-	return slices.ContainsFunc(p.Pod.Spec.Containers, func(c corev1.Container) bool {
+	return anyOf(p.Pod.Spec.Containers, func(c *corev1.Container) bool {
 		last, ended := p.ended(c.Name)
 		if ended {
-			return lifecycle.Restarts(p.Pod, &c, lifecycle.App, last.ExitCode)
+			return lifecycle.Restarts(p.Pod, c, lifecycle.App, last.ExitCode)
 		}
 		newest := p.Seen.Container(c.Name)
-		return newest == nil || newest.State == podmill.StateCreated || lifecycle.Restarts(p.Pod, &c, lifecycle.App, lifecycle.ExitUnknown)
+		return newest == nil || newest.State == podmill.StateCreated || lifecycle.Restarts(p.Pod, c, lifecycle.App, lifecycle.ExitUnknown)
 	})
 }
 
@@ -145,7 +144,7 @@ func (p *planner) initContainers() bool {
 // reached reports that one of these init containers was started in the sandbox: then those before it are done, even if they were
 // collected.
 func (p *planner) reached(later []corev1.Container) bool {
-	return slices.ContainsFunc(later, func(c corev1.Container) bool { return p.ranHere(c.Name) })
+	return anyOf(later, func(c *corev1.Container) bool { return p.ranHere(c.Name) })
 }
 
 func (p *planner) succeededHere(name string) bool {
@@ -227,9 +226,19 @@ func (p *planner) removeDead() {
 		c := &all[i]
 		dead := func(o *podmill.Container) bool { return o.Name == c.Name && o.State == podmill.StateExited }
 		switch {
-		case c.State == podmill.StateExited && slices.ContainsFunc(all[:i], func(o podmill.Container) bool { return dead(&o) }),
+		case c.State == podmill.StateExited && anyOf(all[:i], dead),
 			c.State == podmill.StateUnknown && p.Seen.Container(c.Name) != c:
 			p.Remove = append(p.Remove, Remove{ID: c.ID, Name: c.Name, Attempt: c.Attempt})
 		}
 	}
+}
+
+// anyOf reports that one of a list is what is asked for. It copies none: containers are large.
+func anyOf[T any](list []T, is func(*T) bool) bool {
+	for i := range list {
+		if is(&list[i]) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,7 +2,6 @@ package syncpod
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +47,7 @@ func (p *planner) spec(name string) (*corev1.Container, lifecycle.Kind) {
 }
 
 func (p *planner) ephemeral(name string) bool {
-	return slices.ContainsFunc(p.Pod.Spec.EphemeralContainers, func(e corev1.EphemeralContainer) bool { return e.Name == name })
+	return anyOf(p.Pod.Spec.EphemeralContainers, func(e *corev1.EphemeralContainer) bool { return e.Name == name })
 }
 
 // changed reports that a running instance was made for another name or image than the spec's. A hash that other software wrote in a
@@ -68,7 +67,7 @@ func (p *planner) kill(c *podmill.Container, grace time.Duration, why string) {
 }
 
 func (p *planner) killed(c *podmill.Container) bool {
-	return slices.ContainsFunc(p.Kill, func(k Kill) bool { return k.ID == c.ID })
+	return anyOf(p.Kill, func(k *Kill) bool { return k.ID == c.ID })
 }
 
 // end stops a pod: app and init containers first, side by side; then the sidecars, the last one first, as long as there is time; then

@@ -3,7 +3,6 @@ package syncpod
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -61,7 +60,7 @@ func (s *Syncer) removeContainers(ctx context.Context, pod *corev1.Pod, seen *po
 	}
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
-		if slices.ContainsFunc(seen.Sandboxes, func(b podmill.Sandbox) bool { return b.ID == c.SandboxID }) {
+		if anyOf(seen.Sandboxes, func(b *podmill.Sandbox) bool { return b.ID == c.SandboxID }) {
 			continue // it goes with its sandbox
 		}
 		if err := done(s.Runtime.RemoveContainer(ctx, c.ID)); err != nil {
