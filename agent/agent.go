@@ -12,12 +12,14 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/image"
+	"github.com/podmill/podmill/logs"
 	"github.com/podmill/podmill/pleg"
 	"github.com/podmill/podmill/podworkers"
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncloop"
 	"github.com/podmill/podmill/syncpod"
+	"github.com/podmill/podmill/volume"
 )
 
 // Agent is a node agent: the blocks, joined.
@@ -31,7 +33,9 @@ type Agent struct {
 	workers  *podworkers.Workers
 	loop     *syncloop.Loop
 	cleaners []syncloop.Cleaner
-	finished chan struct{} // holds one token when a pod has finished
+	changed  func(podmill.ObjectRef) // tells volumes that wait for an object; may be nil
+	logs     *logs.Rotator           // nil where the runtime cannot open logs anew
+	finished chan struct{}           // holds one token when a pod has finished
 }
 
 // New returns an agent that runs the pods of sources in a runtime, and keeps what is its own below root, an absolute path. It
@@ -93,8 +97,12 @@ func (a *Agent) wire(root string) error {
 	a.eyes = pleg.New(a.runtime, a.inbox.Put, append(o.pleg, pleg.WithObserver(o.observers.PLEG))...)
 	sandboxes := sandbox.New(a.runtime, append(o.sandbox, sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox))...)
 	images := image.New(a.runtime, append(o.image, image.WithSecrets(o.objects), image.WithEvents(o.events), image.WithObserver(o.observers.Image))...)
+	volumes, err := a.mounter(root)
+	if err != nil {
+		return err
+	}
 	handOpts := []syncpod.Option{
-		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(o.volumes), syncpod.WithEvents(o.events),
+		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
 		syncpod.WithNetworkReady(state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
 		syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
 	}
@@ -102,7 +110,6 @@ func (a *Agent) wire(root string) error {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
 		a.cleaners = append(a.cleaners, o.cgroups)
 	}
-	var err error
 	a.hands, err = syncpod.New(syncpod.Config{
 		Runtime: a.runtime, Cache: a.eyes, Sandboxes: sandboxes, Images: images, Reporter: report,
 	}, handOpts...)
@@ -110,12 +117,33 @@ func (a *Agent) wire(root string) error {
 		return err
 	}
 	a.workers = podworkers.New(a.hands, append(o.workers, podworkers.WithObserver(a.watchWorkers(o.observers.Workers)))...)
+	if reopener, ok := podmill.As[podmill.LogReopener](a.runtime); ok {
+		a.logs = logs.New(filepath.Join(o.logRoot, "pods"), a.eyes.Pods, reopener)
+	}
 	ghosts := cleaner(func(ctx context.Context, _ func(types.UID) bool) error {
 		pods, _ := a.eyes.Pods()
 		return sandboxes.Collect(ctx, pods)
 	})
 	a.cleaners = append(a.cleaners, a.hands, report, ghosts)
 	return nil
+}
+
+// mounter returns who makes volumes ready, and has it cleaned up after.
+func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
+	o := &a.opts
+	if o.volumes == nil {
+		volumes, err := volume.New(root, append(o.volume,
+			volume.WithObjects(o.objects, o.objects), volume.WithEvents(o.events), volume.WithObserver(o.observers.Volume),
+			volume.WithAllocatable(func() corev1.ResourceList { return o.node.Allocatable }))...)
+		if err != nil {
+			return nil, err
+		}
+		o.volumes, a.changed = volumes, volumes.Changed
+	}
+	if c, ok := o.volumes.(syncloop.Cleaner); ok {
+		a.cleaners = append(a.cleaners, c)
+	}
+	return o.volumes, nil
 }
 
 // cleaner is a function that cleans up.
@@ -221,6 +249,9 @@ func (a *Agent) watchObjects(ctx context.Context) error {
 		return nil
 	}
 	err := watcher.WatchObjects(ctx, func(ref podmill.ObjectRef) {
+		if a.changed != nil {
+			a.changed(ref)
+		}
 		pods, _ := a.loop.Pods()
 		for _, pod := range pods {
 			if refers(pod, ref) {

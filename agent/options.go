@@ -13,6 +13,7 @@ import (
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncloop"
 	"github.com/podmill/podmill/syncpod"
+	"github.com/podmill/podmill/volume"
 )
 
 // Objects gives the ConfigMaps and Secrets that pods refer to. Where it is a [podmill.ObjectWatcher] too, pods that refer to one that
@@ -34,6 +35,7 @@ type Option func(*options)
 type options struct {
 	objects   Objects
 	cgroups   Cgroups
+	volumes   podmill.VolumeMounter
 	sink      podmill.StatusSink
 	events    podmill.EventRecorder
 	logRoot   string
@@ -44,7 +46,7 @@ type options struct {
 	workers []podworkers.Option
 	sandbox []sandbox.Option
 	image   []image.Option
-	volumes podmill.VolumeMounter
+	volume  []volume.Option
 	pleg    []pleg.Option
 	loop    []syncloop.Option
 }
@@ -54,6 +56,11 @@ func WithObjects(objects Objects) Option { return func(o *options) { o.objects =
 
 // WithCgroups says who keeps the pods' cgroups; without it the runtime chooses them.
 func WithCgroups(cgroups Cgroups) Option { return func(o *options) { o.cgroups = cgroups } }
+
+// WithVolumes says who makes volumes ready; the default is package volume. Where it has a method Cleanup, housekeeping calls it.
+func WithVolumes(volumes podmill.VolumeMounter) Option {
+	return func(o *options) { o.volumes = volumes }
+}
 
 // WithStatusSink says where statuses go; the default is a file for each pod below <root>/status.
 func WithStatusSink(sink podmill.StatusSink) Option { return func(o *options) { o.sink = sink } }
@@ -74,33 +81,33 @@ func WithStopPodsOnExit() Option { return func(o *options) { o.stopPods = true }
 // WithObservers says who is told of what the blocks do.
 func WithObservers(observers Observers) Option { return func(o *options) { o.observers = observers } }
 
-// WithPodWorkers passes options on to the pod workers.
-func WithPodWorkers(opts ...podworkers.Option) Option {
+// WithWorkerOptions passes options on to the pod workers.
+func WithWorkerOptions(opts ...podworkers.Option) Option {
 	return func(o *options) { o.workers = append(o.workers, opts...) }
 }
 
-// WithSandboxes passes options on to the sandboxes: DNS, runtime classes.
-func WithSandboxes(opts ...sandbox.Option) Option {
+// WithSandboxOptions passes options on to the sandboxes: DNS, runtime classes.
+func WithSandboxOptions(opts ...sandbox.Option) Option {
 	return func(o *options) { o.sandbox = append(o.sandbox, opts...) }
 }
 
-// WithImages passes options on to the image puller.
-func WithImages(opts ...image.Option) Option {
+// WithImageOptions passes options on to the image puller.
+func WithImageOptions(opts ...image.Option) Option {
 	return func(o *options) { o.image = append(o.image, opts...) }
 }
 
-// WithVolumes says who makes volumes ready. Where it has a method Cleanup, housekeeping calls it.
-func WithVolumes(volumes podmill.VolumeMounter) Option {
-	return func(o *options) { o.volumes = volumes }
+// WithVolumeOptions passes options on to the volumes.
+func WithVolumeOptions(opts ...volume.Option) Option {
+	return func(o *options) { o.volume = append(o.volume, opts...) }
 }
 
-// WithPLEG passes options on to the PLEG.
-func WithPLEG(opts ...pleg.Option) Option {
+// WithPLEGOptions passes options on to the PLEG.
+func WithPLEGOptions(opts ...pleg.Option) Option {
 	return func(o *options) { o.pleg = append(o.pleg, opts...) }
 }
 
-// WithSyncLoop passes options on to the sync loop.
-func WithSyncLoop(opts ...syncloop.Option) Option {
+// WithSyncLoopOptions passes options on to the sync loop.
+func WithSyncLoopOptions(opts ...syncloop.Option) Option {
 	return func(o *options) { o.loop = append(o.loop, opts...) }
 }
 
@@ -109,6 +116,7 @@ type Observers struct {
 	Workers  podworkers.Observer
 	Sandbox  sandbox.Observer
 	Image    image.Observer
+	Volume   volume.Observer
 	PLEG     pleg.Observer
 	Status   status.Observer
 	SyncLoop syncloop.Observer

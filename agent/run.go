@@ -27,7 +27,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer eyes.end()
 	workers := start(ctx, fail, a.workers.Run)
 	defer workers.end()
-	loop := start(ctx, fail, a.loop.Run, a.watchObjects)
+	loop := start(ctx, fail, a.loop.Run, a.watchObjects, a.rotateLogs)
 	<-ctx.Done()
 	loop.end()
 
@@ -48,6 +48,14 @@ func (a *Agent) writeEvents(ctx context.Context) error {
 		return r.Run(ctx)
 	}
 	return nil
+}
+
+// rotateLogs keeps logs to their size where the runtime plays along.
+func (a *Agent) rotateLogs(ctx context.Context) error {
+	if a.logs == nil {
+		return nil
+	}
+	return a.logs.Run(ctx)
 }
 
 // stopAll stops and removes every pod.

@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string) error {
 		agent.WithEvents(event.JSONLines(dir.events)),
 		agent.WithLogRoot(c.logRoot),
 		agent.WithNode(c.node()),
-		agent.WithSandboxes(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
+		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
 	)
 	if c.stopPods {
 		opts = append(opts, agent.WithStopPodsOnExit())
