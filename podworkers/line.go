@@ -21,7 +21,6 @@ type incarnation struct {
 	stopped chan struct{} // closed when no container runs; nil if nobody asked
 
 	next   *incarnation // of the same UID: follows when this one has finished
-	then   *incarnation
 	behind *incarnation // of the same full name: the first of those that wait behind this one
 
 	cancel context.CancelCauseFunc // of the sync in flight

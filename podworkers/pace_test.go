@@ -2,6 +2,7 @@ package podworkers_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,11 +75,11 @@ func TestASyncThatFailsIsRepeatedLaterAndLater(t *testing.T) {
 }
 
 func TestEachStateStartsWithoutTheTroublesOfTheOneBefore(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return false, errSync }
 		w.Update(pod("a"))
 		pass(time.Hour)
-		if p := w.Pods()[0]; p.Failures < 100 || p.Err != errSync {
+		if p := w.Pods()[0]; p.Failures < 100 || !errors.Is(p.Err, errSync) {
 			t.Errorf("%+v", p)
 		}
 		s.told()
@@ -90,7 +91,7 @@ func TestEachStateStartsWithoutTheTroublesOfTheOneBefore(t *testing.T) {
 }
 
 func TestStoppingAndCleaningUpAreRepeatedToo(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		stops, cleans := 0, 0
 		s.StopFunc = func(context.Context, *corev1.Pod, podmill.Termination) error {
 			if stops++; stops < 3 {
@@ -115,7 +116,7 @@ func TestStoppingAndCleaningUpAreRepeatedToo(t *testing.T) {
 }
 
 func TestAHintShortensABackoffToItsFirstStep(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		n := 0
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) {
 			n++
@@ -137,7 +138,7 @@ func TestAHintShortensABackoffToItsFirstStep(t *testing.T) {
 }
 
 func TestOneStuckPodDelaysNoOther(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		unblock := make(chan struct{})
 		defer close(unblock)
 		var mu sync.Mutex
@@ -165,7 +166,7 @@ func TestOneStuckPodDelaysNoOther(t *testing.T) {
 }
 
 func TestABoundOnParallelSyncs(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		var running, most atomic.Int32
 		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) {
 			most.Store(max(most.Load(), running.Add(1)))

@@ -99,15 +99,38 @@ func version(pod *corev1.Pod) string {
 }
 
 // withWorkers runs a test on running workers in virtual time. Retries and resyncs are spread at random, so by default there are no resyncs.
-func withWorkers(t *testing.T, test func(*testing.T, *podworkers.Workers, *story), opts ...podworkers.Option) {
+func withWorkers(t *testing.T, test func(*testing.T, calm, *story), opts ...podworkers.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{began: time.Now()}
 		w := podworkers.New(s, append([]podworkers.Option{podworkers.WithResync(0)}, opts...)...)
 		stop := start(t, w)
 		defer stop()
-		test(t, w, s)
+		test(t, calm{w}, s)
 	})
+}
+
+// calm is workers that settle after everything that they are told, so that a story does not depend on the scheduler.
+type calm struct{ *podworkers.Workers }
+
+func (w calm) Update(pod *corev1.Pod) {
+	w.Workers.Update(pod)
+	synctest.Wait()
+}
+
+func (w calm) Kill(uid types.UID, k podmill.Kill) <-chan struct{} {
+	defer synctest.Wait()
+	return w.Workers.Kill(uid, k)
+}
+
+func (w calm) Remove(uid types.UID) {
+	w.Workers.Remove(uid)
+	synctest.Wait()
+}
+
+func (w calm) Orphan(seen *podmill.RuntimePod) {
+	w.Workers.Orphan(seen)
+	synctest.Wait()
 }
 
 // start runs workers until the function that it returns is called.
@@ -148,7 +171,7 @@ func pass(d time.Duration) {
 }
 
 // expectStates compares the snapshot with lines of the form "uid state".
-func expectStates(t *testing.T, w *podworkers.Workers, want ...string) {
+func expectStates(t *testing.T, w interface{ Pods() []podworkers.PodState }, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	got := []string{}

@@ -17,13 +17,13 @@ import (
 
 // crew is the goroutines of one Run, and the pods that they are to sync.
 type crew struct {
-	ctx    context.Context // of syncs: it has the values of Run's and is never cancelled
-	log    logr.Logger
-	syncs  sync.WaitGroup
-	ready  queue // pods to be synced at once
-	size   int   // goroutines
-	coming bool  // one of them was started and has not taken a pod yet
-	closed bool  // no further sync begins
+	newContext func() (context.Context, context.CancelCauseFunc) // for a sync
+	log        logr.Logger
+	syncs      sync.WaitGroup
+	ready      queue // pods to be synced at once
+	size       int   // goroutines
+	coming     bool  // one of them was started and has not taken a pod yet
+	closed     bool  // no further sync begins
 }
 
 // Run syncs pods until ctx ends; then it cancels the syncs in flight and returns when they have ended. What was not synced
@@ -33,9 +33,13 @@ func (w *Workers) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	// Syncs are cancelled one by one, by hand: a common parent would keep a list of its children, which costs more than the rest
-	// of a dispatch.
-	c := &crew{ctx: context.WithoutCancel(ctx), log: logr.FromContextOrDiscard(ctx)}
+	// A sync has the values of Run's context and is cancelled by hand: a parent that ends keeps a list of its children, which
+	// costs more than the rest of a dispatch.
+	parent := context.WithoutCancel(ctx)
+	c := &crew{
+		newContext: func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(parent) },
+		log:        logr.FromContextOrDiscard(ctx),
+	}
 	if !w.open(c) {
 		return errors.New("the pod workers run already")
 	}
@@ -151,7 +155,7 @@ func (w *Workers) work(c *crew) {
 	for inc := c.ready.pop(); inc != nil; inc = c.ready.pop() {
 		began := time.Now()
 		todo := inc.begin(began)
-		ctx, cancel := context.WithCancelCause(c.ctx)
+		ctx, cancel := c.newContext()
 		inc.cancel = cancel
 		w.hire()
 		w.mu.Unlock()

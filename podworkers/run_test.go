@@ -108,7 +108,7 @@ func TestADeadlineSurvivesTheEndOfRun(t *testing.T) {
 }
 
 func TestASecondRunIsRefused(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, _ *story) {
+	withWorkers(t, func(t *testing.T, w calm, _ *story) {
 		if err := w.Run(t.Context()); err == nil {
 			t.Error("they run twice")
 		}
@@ -116,11 +116,11 @@ func TestASecondRunIsRefused(t *testing.T) {
 }
 
 func TestASyncerMayCallTheWorkers(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(ctx context.Context, p *corev1.Pod) (bool, error) {
 			w.Sync(p.UID)
-			w.Update(pod("a", v("2")))
-			done := w.Kill(p.UID, after(1))
+			w.Workers.Update(pod("a", v("2")))
+			done := w.Workers.Kill(p.UID, after(1))
 			w.Pods()
 			<-ctx.Done()
 			return isClosed(done), ctx.Err()
@@ -150,7 +150,7 @@ func TestTheObserverSeesEveryStepInOrder(t *testing.T) {
 		defer mu.Unlock()
 		got = append(got, fmt.Sprintf(format, args...))
 	}
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) { return false, sleep(ctx, time.Hour) }
 		s.StopFunc = stopsIn(2 * time.Second)
 		failures := []error{errSync, nil}

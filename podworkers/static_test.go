@@ -21,7 +21,7 @@ func stopsIn(d time.Duration) func(context.Context, *corev1.Pod, podmill.Termina
 
 // B001: a static manifest that is removed and put back identical runs again, and several flips are one restart.
 func TestARemovedPodThatComesBackStartsAfreshOnce(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = stopsIn(10 * time.Second)
 		w.Update(pod("a", static("web"), v("1")))
 		pass(time.Second)
@@ -45,7 +45,7 @@ func TestARemovedPodThatComesBackStartsAfreshOnce(t *testing.T) {
 }
 
 func TestARemovedPodThatComesBackAndGoesAgainIsGone(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = stopsIn(10 * time.Second)
 		w.Update(pod("a", static("web")))
 		w.Remove("a")
@@ -53,6 +53,7 @@ func TestARemovedPodThatComesBackAndGoesAgainIsGone(t *testing.T) {
 		w.Remove("a")
 		pass(time.Hour)
 		s.expect(t, `
+			0s sync a
 			0s stop a by 30s
 			10s clean a`)
 		expectStates(t, w)
@@ -60,7 +61,7 @@ func TestARemovedPodThatComesBackAndGoesAgainIsGone(t *testing.T) {
 }
 
 func TestAPodThatCameBackIsKilledWithItsFormerSelf(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = untilDeadline
 		w.Update(pod("a"))
 		w.Remove("a")
@@ -68,6 +69,8 @@ func TestAPodThatCameBackIsKilledWithItsFormerSelf(t *testing.T) {
 		done := w.Kill("a", after(5))
 		pass(time.Hour)
 		s.expect(t, `
+			0s sync a
+			0s stop a by 30s
 			0s stop a by 5s
 			5s clean a
 			5s stop a/2 by 10s
@@ -81,7 +84,7 @@ func TestAPodThatCameBackIsKilledWithItsFormerSelf(t *testing.T) {
 
 // B014: editing a static pod, which changes its UID, starts the new one when the old one is gone, after its whole grace.
 func TestTheNextStaticPodOfANameWaitsForTheFirst(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = untilDeadline
 		s.CleanFunc = func(ctx context.Context, _ *corev1.Pod) error { return sleep(ctx, 2*time.Second) }
 		w.Update(pod("old", static("web"), podmilltest.Grace(time.Minute)))
@@ -103,7 +106,7 @@ func TestTheNextStaticPodOfANameWaitsForTheFirst(t *testing.T) {
 }
 
 func TestOfSeveralThatWaitForANameTheNewestGoesFirst(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		for _, uid := range []string{"a", "b", "c", "d"} {
 			w.Update(pod(uid, static("web")))
 			pass(time.Second)
@@ -133,7 +136,7 @@ func TestOfSeveralThatWaitForANameTheNewestGoesFirst(t *testing.T) {
 func TestAPodThatComesBackTakesItsPlaceAmongThoseThatWait(t *testing.T) {
 	for name, again := range map[string]bool{"it came last": true, "it came before the other": false} {
 		t.Run(name, func(t *testing.T) {
-			withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+			withWorkers(t, func(t *testing.T, w calm, s *story) {
 				s.StopFunc = stopsIn(10 * time.Second)
 				w.Update(pod("a", static("web")))
 				w.Remove("a")
@@ -145,6 +148,7 @@ func TestAPodThatComesBackTakesItsPlaceAmongThoseThatWait(t *testing.T) {
 				w.Update(pod(second, static("web")))
 				pass(time.Minute)
 				s.expect(t, `
+						0s sync a
 					0s stop a by 30s
 					10s clean a
 					10s sync `+second)
@@ -164,7 +168,7 @@ func TestOnlyStaticPodsWaitForAName(t *testing.T) {
 		"other namespace": {pod("a", static("web")), pod("b", static("web"), func(pod *corev1.Pod) { pod.Namespace = "other" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+			withWorkers(t, func(t *testing.T, w calm, s *story) {
 				s.StopFunc = untilDeadline
 				w.Update(pods[0])
 				pass(time.Second)
@@ -185,7 +189,7 @@ func orphan(uid, name string) *podmill.RuntimePod {
 }
 
 func TestAnOrphanIsTornDownAndForgotten(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.OrphanFunc = func(ctx context.Context, _ *podmill.RuntimePod) error { return sleep(ctx, 5*time.Second) }
 		w.Orphan(orphan("a", ""))
 		w.Remove("a")
@@ -206,7 +210,7 @@ func TestAnOrphanIsTornDownAndForgotten(t *testing.T) {
 }
 
 func TestAnOrphanGivesWayToAPod(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.OrphanFunc = func(ctx context.Context, _ *podmill.RuntimePod) error { return sleep(ctx, 5*time.Second) }
 		w.Orphan(orphan("a", ""))
 		w.Update(pod("a"))
@@ -222,7 +226,7 @@ func TestAnOrphanGivesWayToAPod(t *testing.T) {
 
 // B014, when the manifest was changed while no agent ran.
 func TestAStaticPodWaitsForAnOrphanOfItsName(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.OrphanFunc = func(ctx context.Context, _ *podmill.RuntimePod) error { return sleep(ctx, 5*time.Second) }
 		w.Orphan(orphan("old", "web"))
 		w.Update(pod("new", static("web")))

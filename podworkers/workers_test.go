@@ -14,7 +14,7 @@ import (
 )
 
 func TestAPodIsSyncedWhenItComesChangesOrSomethingHappens(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		w.Update(pod("a", v("1")))
 		s.expect(t, `0s sync a/1`)
 		pass(time.Second)
@@ -30,7 +30,7 @@ func TestAPodIsSyncedWhenItComesChangesOrSomethingHappens(t *testing.T) {
 }
 
 func TestWhatIsSaidDuringASyncLeadsToOneMore(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) { return false, sleep(ctx, 10*time.Second) }
 		w.Update(pod("a", v("1")))
 		pass(time.Second)
@@ -47,7 +47,7 @@ func TestWhatIsSaidDuringASyncLeadsToOneMore(t *testing.T) {
 }
 
 func TestARemovedPodIsStoppedCleanedUpAndForgotten(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = func(ctx context.Context, _ *corev1.Pod, _ podmill.Termination) error {
 			return sleep(ctx, 3*time.Second)
 		}
@@ -75,7 +75,7 @@ func TestARemovedPodIsStoppedCleanedUpAndForgotten(t *testing.T) {
 
 // B021: updates that arrive while the worker is busy do not overwrite each other.
 func TestAKillOutlivesLaterUpdates(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		unblock := make(chan struct{})
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { <-unblock; return false, nil }
 		w.Update(pod("a", v("1")))
@@ -100,7 +100,7 @@ func TestAKillOutlivesLaterUpdates(t *testing.T) {
 
 // B017: a pod that is deleted during a long image pull does not wait for the pull.
 func TestTerminationCancelsTheSyncInFlight(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) {
 			err := sleep(ctx, 1700*time.Second)
 			s.note("pull ends: %v", context.Cause(ctx))
@@ -121,7 +121,7 @@ func TestTerminationCancelsTheSyncInFlight(t *testing.T) {
 
 // B058: the second delete with a shorter grace period is heeded, a longer one is not.
 func TestAGracePeriodShrinksWhileAStopIsInFlight(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = func(ctx context.Context, pod *corev1.Pod, term podmill.Termination) error {
 			err := untilDeadline(ctx, pod, term)
 			if err != nil {
@@ -156,7 +156,7 @@ func TestAGracePeriodShrinksWhileAStopIsInFlight(t *testing.T) {
 
 // B058: zero is at once.
 func TestAGracePeriodOfZeroIsAtOnce(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = untilDeadline
 		w.Update(pod("a"))
 		w.Kill("a", after(20))
@@ -166,6 +166,7 @@ func TestAGracePeriodOfZeroIsAtOnce(t *testing.T) {
 			t.Error("it takes time")
 		}
 		s.expect(t, `
+			0s sync a
 			0s stop a by 20s
 			5s stop a by 5s
 			5s clean a`)
@@ -209,7 +210,7 @@ func TestTheGraceOfAPod(t *testing.T) {
 }
 
 func TestTheGraceStartsToRunWhenTheStopBegins(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { time.Sleep(time.Minute); return false, nil }
 		w.Update(pod("a"))
 		pass(time.Second)
@@ -243,7 +244,7 @@ func TestAPodThatIsRemovedBeforeItStartsIsTornDownOnce(t *testing.T) {
 // B016: a pod that is Succeeded or Failed when the agent starts is not started again, but looked after.
 func TestAPodThatHadEndedIsOnlyTornDown(t *testing.T) {
 	for _, p := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
-		withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+		withWorkers(t, func(t *testing.T, w calm, s *story) {
 			w.Update(pod("a", phase(p)))
 			s.expect(t, `
 				0s stop a by 30s
@@ -256,7 +257,7 @@ func TestAPodThatHadEndedIsOnlyTornDown(t *testing.T) {
 }
 
 func TestAPodWhoseWorkIsDoneTerminates(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
 		w.Update(pod("a"))
 		s.expect(t, `
@@ -268,7 +269,7 @@ func TestAPodWhoseWorkIsDoneTerminates(t *testing.T) {
 }
 
 func TestADeletionAfterTheEndIsPassedOnOnce(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
 		w.Update(pod("a", v("1")))
 		pass(time.Hour)
@@ -276,7 +277,7 @@ func TestADeletionAfterTheEndIsPassedOnOnce(t *testing.T) {
 		w.Update(pod("a", v("2")))
 		w.Update(pod("a", v("3"), podmilltest.Deleted(30*time.Second)))
 		w.Update(pod("a", v("4"), podmilltest.Deleted(0)))
-		s.expect(t, `1h0m0s clean a/4*`)
+		s.expect(t, `1h0m0s clean a/3*`)
 		expectStates(t, w, "a finished")
 		w.Remove("a")
 		expectStates(t, w)
@@ -285,7 +286,7 @@ func TestADeletionAfterTheEndIsPassedOnOnce(t *testing.T) {
 }
 
 func TestADeletionDuringCleanUpIsPassedOn(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.CleanFunc = func(ctx context.Context, _ *corev1.Pod) error { return sleep(ctx, 5*time.Second) }
 		w.Update(pod("a"))
 		w.Kill("a", podmill.Kill{Reason: "Evicted"})
@@ -293,6 +294,7 @@ func TestADeletionDuringCleanUpIsPassedOn(t *testing.T) {
 		w.Update(pod("a", podmilltest.Deleted(30*time.Second)))
 		pass(time.Minute)
 		s.expect(t, `
+			0s sync a
 			0s stop a by 30s Evicted
 			0s clean a
 			5s clean a*`)
@@ -300,7 +302,7 @@ func TestADeletionDuringCleanUpIsPassedOn(t *testing.T) {
 }
 
 func TestTheFirstReasonIsTheReason(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = untilDeadline
 		w.Update(pod("a"))
 		w.Remove("a")
@@ -310,6 +312,7 @@ func TestTheFirstReasonIsTheReason(t *testing.T) {
 		w.Kill("a", podmill.Kill{Reason: "DeadlineExceeded"})
 		pass(time.Minute)
 		s.expect(t, `
+			0s sync a
 			0s stop a by 30s
 			1s stop a by 30s Evicted
 			30s clean a`)
@@ -317,7 +320,7 @@ func TestTheFirstReasonIsTheReason(t *testing.T) {
 }
 
 func TestAPodThatEndedByItselfEndedForNoOtherReason(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
 		s.StopFunc = untilDeadline
 		w.Update(pod("a"))
@@ -332,7 +335,7 @@ func TestAPodThatEndedByItselfEndedForNoOtherReason(t *testing.T) {
 }
 
 func TestAKillSaysWhenNoContainerRuns(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.StopFunc = func(ctx context.Context, _ *corev1.Pod, _ podmill.Termination) error {
 			return sleep(ctx, 5*time.Second)
 		}
@@ -358,7 +361,7 @@ func TestAKillSaysWhenNoContainerRuns(t *testing.T) {
 }
 
 func TestNonsenseIsIgnored(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w *podworkers.Workers, s *story) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		w.Update(nil)
 		w.Update(&corev1.Pod{})
 		w.Orphan(nil)
