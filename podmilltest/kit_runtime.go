@@ -32,7 +32,7 @@ type RuntimeEnv struct {
 
 // RuntimeTest holds a runtime to the contract of [podmill.Runtime], and to that of each optional interface that it has. It makes an
 // environment for each of its subtests, runs pods of UIDs that nobody else uses, and removes them: the runtime may be in use
-// for other things meanwhile.
+// for other things meanwhile. newEnv may call t.Parallel.
 func RuntimeTest(t *testing.T, newEnv func(t *testing.T) RuntimeEnv) {
 	for _, test := range runtimeTests() {
 		t.Run(test.name, func(t *testing.T) {

@@ -103,6 +103,7 @@ func (l *listener) deliver(u podmill.PodUpdate) {
 		l.Error("deliver is called while it runs")
 	}
 	defer l.calling.Add(-1)
+	time.Sleep(5 * time.Millisecond) // a consumer may block for a moment, and one call at a time
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.updates) == 0 && u.Op != podmill.ReplacePods {

@@ -63,8 +63,13 @@ type volumeKit struct {
 	VolumeMounterEnv
 }
 
+// pod returns a pod whose container mounts all its volumes: one that nobody mounts need not be made ready.
 func (k *volumeKit) pod(name string, opts ...PodOption) *corev1.Pod {
-	return Pod("default/"+name, append([]PodOption{Container("c", "i"), k.Volumes}, opts...)...)
+	pod := Pod("default/"+name, append([]PodOption{Container("c", "i"), k.Volumes}, opts...)...)
+	for _, v := range pod.Spec.Volumes {
+		VolumeMount(v.Name, "/"+v.Name)(&pod.Spec.Containers[0])
+	}
+	return pod
 }
 
 // mount mounts a pod's volumes and checks that each is there.

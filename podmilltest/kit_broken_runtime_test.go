@@ -1,15 +1,9 @@
 package podmilltest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -316,41 +310,5 @@ func imagePromises() map[string]promise {
 				return rt.RemoveImage(ctx, image)
 			}
 		}},
-	}
-}
-
-const breakEnv = "PODMILLTEST_BREAK"
-
-// TestKitOnBrokenRuntimes fails in each subtest, in a process that TestKitNoticesBrokenPromises starts.
-func TestKitOnBrokenRuntimes(t *testing.T) {
-	if os.Getenv(breakEnv) == "" {
-		t.Skip("runs below TestKitNoticesBrokenPromises")
-	}
-	tests := runtimeTests()
-	for name, p := range promises() {
-		i := slices.IndexFunc(tests, func(test runtimeTest) bool { return test.name == p.test })
-		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				env := memoryEnv(t)
-				b := &broken{Runtime: env.Runtime}
-				p.breakIt(b, env.Runtime.(*Runtime))
-				env.Runtime = b
-				tests[i].run(newRuntimeKit(t, env))
-			})
-		})
-	}
-}
-
-func TestKitNoticesBrokenPromises(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKitOnBrokenRuntimes$", "-test.v")
-	cmd.Env = append(os.Environ(), breakEnv+"=1")
-	out, _ := cmd.CombinedOutput() // it exits with an error, as tests that fail do
-	for name, p := range promises() {
-		if !bytes.Contains(out, []byte("--- FAIL: TestKitOnBrokenRuntimes/"+strings.ReplaceAll(name, " ", "_")+" ")) {
-			t.Errorf("%s passes a runtime that breaks a promise: %s", p.test, name)
-		}
-	}
-	if t.Failed() {
-		t.Logf("%s", out)
 	}
 }
