@@ -38,6 +38,7 @@ func TestFaultyWithoutFaultsKeepsTheContract(t *testing.T) {
 		t.Skip("waits in real time")
 	}
 	RuntimeTest(t, func(t *testing.T) RuntimeEnv {
+		t.Parallel()
 		env := memoryEnv(t)
 		env.Runtime = Faulty(env.Runtime)
 		return env
