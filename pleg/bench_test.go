@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,6 +98,7 @@ func TestPodsThatTheRuntimeDoesNotHoldTakeNoMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		time.Sleep(2 * linger)
 		synctest.Wait()
 		p.mu.Lock()
 		pods := len(p.pods)

@@ -15,6 +15,9 @@
 // most time, and nothing has to be put in order by a clock: inspections of one pod come one after another, and a fresh answer is one whose inspection began
 // after the question.
 //
+// An event makes what is known of a pod no longer good enough, and is passed on by notify. The inspection is made when somebody observes the pod, or
+// after two seconds if nobody does: a pod that is being started causes an event at each step, and is inspected once, when its starter looks.
+//
 // Hints gather in a set that is bounded by the pods. A few inspections run at a time; one that hangs makes no other pod wait. A pod whose
 // inspection fails is tried again by itself, after one second, then two, up to half a minute.
 //
@@ -22,7 +25,7 @@
 // or breaks. A listing that fails is repeated after a second. So, when the runtime has come to its senses, what is known equals the
 // truth within [WithTimeout], a minute and a half and one listing, and within a second while there is no stream and no fault.
 //
-// The notify func is called after the new observation can be read, at least once after every change.
+// The notify func is called for every event, and at least once after every change when the new observation can be read.
 // A pod of which the runtime holds nothing is forgotten, after its notice: memory is bounded by the pods that exist.
 //
 // # What you implement

@@ -38,7 +38,7 @@ func (p *PLEG) begin() *entry {
 // ask makes sure that an inspection of the pod will begin, and returns it. Callers hold mu.
 func (p *PLEG) ask(pod types.UID, waited bool) *look {
 	e := p.entry(pod)
-	e.stopRetry()
+	e.stopLater()
 	poke(p.asked)
 	return p.queue.ask(e, waited)
 }
@@ -106,7 +106,7 @@ func (p *PLEG) end(e *entry) {
 	switch {
 	case e.next != nil:
 	case e.failed > 0:
-		e.retry = time.AfterFunc(backoff(time.Second, e.failed), func() { p.Hint(e.uid) })
+		e.later = time.AfterFunc(backoff(time.Second, e.failed), func() { p.again(e.uid) })
 	case e.seen == nil:
 		delete(p.pods, e.uid)
 	}
@@ -121,19 +121,19 @@ func (p *PLEG) leave(l *look) {
 	poke(p.asked)
 }
 
-// stopRetries takes back the inspections that would be due when Run has ended.
-func (p *PLEG) stopRetries() {
+// stopLater takes back the inspections that would be due when Run has ended.
+func (p *PLEG) stopLater() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.pods {
-		e.stopRetry()
+		e.stopLater()
 	}
 }
 
-func (e *entry) stopRetry() {
-	if e.retry != nil {
-		e.retry.Stop()
-		e.retry = nil
+func (e *entry) stopLater() {
+	if e.later != nil {
+		e.later.Stop()
+		e.later = nil
 	}
 }
 

@@ -45,8 +45,9 @@ type entry struct {
 	uid    types.UID
 	seen   *podmill.RuntimePod // as last inspected; nil before that, and never empty
 	known  digest              // of seen
+	stale  bool                // something was heard of it since its last inspection began
 	failed int                 // inspections in a row
-	retry  *time.Timer         // will ask for the next try; nil when somebody has
+	later  *time.Timer         // will ask for an inspection if nobody does before
 
 	listing uint64              // the last listing that it was in
 	listed  digest              // of what that said
@@ -57,7 +58,8 @@ type entry struct {
 	place *list.Element // in the queue; nil when it is not there
 }
 
-// New returns a PLEG that looks at runtime once it runs. It calls notify after each change of a pod; notify returns at once.
+// New returns a PLEG that looks at runtime once it runs. It calls notify when something of a pod may have changed, and after it has
+// seen a change; notify returns at once.
 func New(runtime podmill.Lister, notify func(types.UID), opts ...Option) *PLEG {
 	o := newOptions(opts)
 	return &PLEG{
@@ -86,12 +88,26 @@ func (p *PLEG) Run(ctx context.Context) error {
 		parts.Go(func() { p.follow(ctx, streamer) })
 	}
 	parts.Wait()
-	p.stopRetries()
+	p.stopLater()
 	return nil
 }
 
-// Hint says that something of a pod may have changed. It returns at once; an inspection follows.
+// Hint says that something of a pod may have changed. What is known of it is not good enough any more for whoever observes it, and notify is
+// called. If that makes nobody observe the pod for two seconds, it is inspected all the same: so a pod that somebody is at work on is not
+// looked at after each of his steps, but when he wants to know.
 func (p *PLEG) Hint(pod types.UID) {
+	p.mu.Lock()
+	e := p.entry(pod)
+	e.stale = true
+	if e.next == nil && e.later == nil {
+		e.later = time.AfterFunc(linger, func() { p.again(pod) })
+	}
+	p.mu.Unlock()
+	p.notify(pod)
+}
+
+// again has a pod inspected that nobody has asked for.
+func (p *PLEG) again(pod types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ask(pod, false)
@@ -99,8 +115,8 @@ func (p *PLEG) Hint(pod types.UID) {
 
 // Observe returns what the runtime holds of a pod: nothing is an answer, not an error. With fresh it waits for an inspection that began
 // after the call, which callers share; it is for those who have just changed something or tried to. Without it the newest that is known
-// is returned at once, unless there is no such knowledge: the pod was not inspected yet, or its last inspection failed. Then Observe waits
-// for an inspection, and returns its error if it fails. It waits for Run to start too, but not beyond ctx.
+// is returned at once, unless that is not good enough: the pod was not inspected yet, or something was heard of it since, or its last
+// inspection failed. Then Observe waits for an inspection, and returns its error if it fails. It waits for Run to start too, but not beyond ctx.
 func (p *PLEG) Observe(ctx context.Context, pod types.UID, fresh bool) (*podmill.RuntimePod, error) {
 	p.mu.Lock()
 	if !fresh {
@@ -110,7 +126,7 @@ func (p *PLEG) Observe(ctx context.Context, pod types.UID, fresh bool) (*podmill
 		}
 	}
 	l := p.underWay(pod)
-	if fresh || l == nil {
+	if fresh || l == nil || p.pods[pod].stale {
 		l = p.ask(pod, true)
 	}
 	p.mu.Unlock()
@@ -131,7 +147,7 @@ func (p *PLEG) known(pod types.UID) *podmill.RuntimePod {
 	switch e := p.pods[pod]; {
 	case e == nil && !p.listed.IsZero():
 		return &podmill.RuntimePod{PodRef: podmill.PodRef{UID: pod}}
-	case e != nil && e.failed == 0:
+	case e != nil && e.failed == 0 && !e.stale:
 		return e.seen
 	default:
 		return nil

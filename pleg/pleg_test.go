@@ -232,7 +232,9 @@ func TestAFreshObservationBeginsAfterTheCallAndIsShared(t *testing.T) {
 		p, _ := start(t, runtime, pleg.WithPeriod(time.Hour))
 		runtime.fault(func(r *fakeRuntime) { r.afterInspect = func(types.UID) { time.Sleep(10 * time.Second) } })
 
-		p.Hint("a") // looks, and answers late
+		var early sync.WaitGroup
+		early.Go(func() { observe(t, p, "a", true) }) // looks, and answers late
+		defer early.Wait()
 		synctest.Wait()
 		runtime.set("a", exited("c1"))
 		before := runtime.inspected("a")

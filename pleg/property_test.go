@@ -61,12 +61,13 @@ func TestTheTruthIsKnownOnceFaultsStop(t *testing.T) {
 
 func play(t *testing.T, script []step, stream bool) string {
 	runtime := &lyingRuntime{fakeRuntime: newRuntime(), stream: stream, broken: make(chan struct{}, 1)}
-	listener := &listener{view: map[types.UID]*podmill.RuntimePod{}, lives: map[string]string{}}
+	listener := &listener{view: map[types.UID]*podmill.RuntimePod{}, lives: map[string]string{}, turn: make(chan struct{}, 1)}
 	p := pleg.New(runtime, listener.notify, pleg.WithObserver(pleg.Observer{Event: listener.event}))
 	listener.pleg = p
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { _ = p.Run(ctx) })
+	defer listener.looks.Wait()
 	defer run.Wait()
 	defer cancel()
 
@@ -97,7 +98,9 @@ func play(t *testing.T, script []step, stream bool) string {
 
 // listener looks again when it is notified, and at no other time.
 type listener struct {
-	pleg *pleg.PLEG
+	pleg  *pleg.PLEG
+	looks sync.WaitGroup
+	turn  chan struct{}
 
 	mu      sync.Mutex
 	view    map[types.UID]*podmill.RuntimePod
@@ -106,15 +109,20 @@ type listener struct {
 }
 
 func (l *listener) notify(uid types.UID) {
-	pod, err := l.pleg.Observe(context.Background(), uid, false)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.view, uid)
-	if err != nil {
-		l.problem = err.Error()
-	} else if !pod.Empty() {
-		l.view[uid] = pod
-	}
+	l.looks.Go(func() {
+		l.turn <- struct{}{} // what is looked at later is newer; a mutex would hold up virtual time
+		defer func() { <-l.turn }()
+		pod, err := l.pleg.Observe(context.Background(), uid, false)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		switch {
+		case err != nil: // there is another notice when the pod can be inspected again and has changed
+		case pod.Empty():
+			delete(l.view, uid)
+		default:
+			l.view[uid] = pod
+		}
+	})
 }
 
 func (l *listener) event(e pleg.Event) {

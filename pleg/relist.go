@@ -81,7 +81,7 @@ func (p *PLEG) learnListing() {
 		if e.listing != p.listings {
 			e.listed, e.sketch = 0, nil
 		}
-		if e.listed != e.known && e.retry == nil { // one that waits for its next try goes on waiting
+		if e.listed != e.known && e.later == nil { // one that waits for its next try goes on waiting
 			p.ask(uid, false)
 		}
 	}

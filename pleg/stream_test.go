@@ -3,6 +3,7 @@ package pleg_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/pleg"
 )
 
@@ -25,6 +27,7 @@ func TestAnEventLeadsToAnInspectionOfThatPodOnly(t *testing.T) {
 		runtime.set("b", exited("c2"))
 		told.takeEvents()
 		runtime.events <- "a"
+		time.Sleep(3 * time.Second) // nobody asks
 		synctest.Wait()
 		wantEvents(t, told, "ContainerDied c1")
 		wantTruth(t, runtime.fakeRuntime, p, "a")
@@ -34,15 +37,43 @@ func TestAnEventLeadsToAnInspectionOfThatPodOnly(t *testing.T) {
 	})
 }
 
+// Whoever is at work on a pod causes events. They make what is known no longer good enough, and nobody is asked for more until it matters.
+func TestAnEventIsAnsweredByOneInspectionWhenSomebodyObserves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runtime := newStreaming()
+		runtime.connect <- nil
+		p, told := start(t, runtime)
+		before := runtime.inspected("a")
+		told.takeEvents()
+		for _, c := range []podmill.Container{running("c1"), exited("c1")} {
+			runtime.set("a", c)
+			runtime.events <- "a"
+			time.Sleep(500 * time.Millisecond)
+		}
+		if n := runtime.inspected("a") - before; n != 0 {
+			t.Errorf("%d inspections that nobody asked for", n)
+		}
+		if pod := observe(t, p, "a", false); pod.Containers[0].State != podmill.StateExited {
+			t.Errorf("c1 is %v, which was before the last event", pod.Containers[0].State)
+		}
+		time.Sleep(10 * time.Second)
+		if n := runtime.inspected("a") - before; n != 1 {
+			t.Errorf("%d inspections, want 1", n)
+		}
+	})
+}
+
 // A stream is drained however slow the runtime is, and however much it says: the pods bound what is waiting.
 func TestAFloodOfEventsIsDrainedAndCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runtime := newStreaming()
 		runtime.connect <- nil
-		start(t, runtime)
+		p, _ := start(t, runtime)
 		runtime.set("a", running("c1"))
 		runtime.fault(func(r *fakeRuntime) { r.afterInspect = func(types.UID) { time.Sleep(time.Second) } })
-		runtime.events <- "a"
+		var early sync.WaitGroup
+		early.Go(func() { observe(t, p, "a", true) })
+		defer early.Wait()
 		synctest.Wait()
 		began := time.Now()
 		for range 10_000 {
