@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/containerd/cgroups/v3/cgroup1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -13,6 +14,8 @@ type legacy struct {
 	driver     Driver
 	subsystems []cgroup1.Subsystem
 	roots      []string // the mount points of those that are mounted
+	// unified is the mount point of cgroup v2, where it is mounted beside v1: nothing is limited there, but runtimes put containers in.
+	unified string
 }
 
 func newLegacy(d Driver) (*legacy, error) {
@@ -24,7 +27,7 @@ func newLegacy(d Driver) (*legacy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
 	}
-	l := &legacy{driver: d}
+	l := &legacy{driver: d, unified: filepath.Join(mountPoint, "unified")}
 	for _, s := range subsystems {
 		// What is not a directory is systemd itself, which makes the slices.
 		p, ok := s.(interface{ Path(path string) string })
@@ -82,13 +85,15 @@ func (l *legacy) remove(n name) error {
 			errs = append(errs, err)
 		}
 	}
-	for _, dir := range l.dirs(n) {
+	for _, dir := range append(l.dirs(n), l.unified+n.path(l.driver)) {
 		errs = append(errs, removeTree(dir))
 	}
 	return errors.Join(errs...)
 }
 
-func (l *legacy) children(n name) ([]string, error) { return childrenOf(l.dirs(n)...) }
+func (l *legacy) children(n name) ([]string, error) {
+	return childrenOf(append(l.dirs(n), l.unified+n.path(l.driver))...)
+}
 
 func (l *legacy) dirs(n name) []string {
 	dirs := make([]string, len(l.roots))
