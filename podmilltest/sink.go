@@ -2,7 +2,6 @@ package podmilltest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -34,11 +33,14 @@ func NewStatusSink() *StatusSink { return &StatusSink{pods: map[types.UID]*deliv
 
 // UpdateStatus implements [podmill.StatusSink].
 func (s *StatusSink) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
+	if err := s.failure(ctx, pod); err != nil {
+		return fmt.Errorf("update status of pod %s: %w", podmill.RefOf(pod), err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, err := s.of(ctx, pod)
-	if err != nil {
-		return fmt.Errorf("update status of pod %s: %w", podmill.RefOf(pod), err)
+	d := s.of(pod.UID)
+	if d.gone {
+		return fmt.Errorf("update status of pod %s: %w", podmill.RefOf(pod), podmill.ErrGone)
 	}
 	if n := len(d.statuses); n > 0 && cmp.Equal(d.statuses[n-1], *status) {
 		return nil
@@ -49,38 +51,38 @@ func (s *StatusSink) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *
 
 // FinishPod implements [podmill.StatusSink]. Of a pod that has finished no status is taken any more.
 func (s *StatusSink) FinishPod(ctx context.Context, pod *corev1.Pod) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d, err := s.of(ctx, pod)
-	if err != nil && !errors.Is(err, podmill.ErrGone) {
+	if err := s.failure(ctx, pod); err != nil {
 		return fmt.Errorf("finish pod %s: %w", podmill.RefOf(pod), err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.of(pod.UID)
 	d.finished, d.gone = true, true
 	return nil
 }
 
-// of returns what was delivered of a pod, or why nothing can be.
-func (s *StatusSink) of(ctx context.Context, pod *corev1.Pod) (*delivered, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if s.fail != nil {
-		if err := s.fail(pod); err != nil {
-			return nil, err
-		}
-	}
-	d := s.pods[pod.UID]
+// of returns what was delivered of a pod.
+func (s *StatusSink) of(uid types.UID) *delivered {
+	d := s.pods[uid]
 	if d == nil {
 		d = &delivered{}
-		s.pods[pod.UID] = d
+		s.pods[uid] = d
 	}
-	if d.gone {
-		return d, podmill.ErrGone
-	}
-	return d, nil
+	return d
 }
 
-// Fail makes both methods return what fail returns, where that is not nil. A nil function ends it.
+// failure returns why nothing can be delivered.
+func (s *StatusSink) failure(ctx context.Context, pod *corev1.Pod) error {
+	s.mu.Lock()
+	fail := s.fail
+	s.mu.Unlock()
+	if err := ctx.Err(); err != nil || fail == nil {
+		return err
+	}
+	return fail(pod)
+}
+
+// Fail makes both methods return what fail returns, where that is not nil. It may block. A nil function ends it.
 func (s *StatusSink) Fail(fail func(pod *corev1.Pod) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,10 +93,7 @@ func (s *StatusSink) Fail(fail func(pod *corev1.Pod) error) {
 func (s *StatusSink) Forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pods[uid] == nil {
-		s.pods[uid] = &delivered{}
-	}
-	s.pods[uid].gone = true
+	s.of(uid).gone = true
 }
 
 // Status returns the newest status of a pod, nil if there is none.

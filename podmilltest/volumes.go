@@ -33,7 +33,7 @@ func NewVolumeMounter(root string) *VolumeMounter {
 }
 
 // Fail makes mounting a volume return what fail returns, where that is not nil; for unmounting a pod it is called with an empty
-// name. A nil function ends it.
+// name. It may block. A nil function ends it.
 func (m *VolumeMounter) Fail(fail func(pod types.UID, volume string) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,56 +42,62 @@ func (m *VolumeMounter) Fail(fail func(pod types.UID, volume string) error) {
 
 // MountVolumes implements [podmill.VolumeMounter].
 func (m *VolumeMounter) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string]podmill.Volume, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if m.halfway[pod.UID] {
-		return nil, fmt.Errorf("mount volumes of pod %s: they are being unmounted", podmill.RefOf(pod))
-	}
-	mounted := m.mounted[pod.UID]
-	if mounted == nil {
-		mounted = map[string]podmill.Volume{}
-		m.mounted[pod.UID] = mounted
-	}
 	var errs []error
+	var ready []string
 	for i := range pod.Spec.Volumes {
 		name := pod.Spec.Volumes[i].Name
-		if err := m.failure(pod.UID, name); err != nil {
+		if err := m.failure(ctx, pod.UID, name); err != nil {
 			errs = append(errs, fmt.Errorf("volume %s: %w", name, err))
-			continue
+		} else {
+			ready = append(ready, name)
 		}
-		mounted[name] = podmill.Volume{HostPath: path.Join(m.root, string(pod.UID), name)}
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("mount volumes of pod %s: %w", podmill.RefOf(pod), errors.Join(errs...))
+	volumes, err := m.mount(pod.UID, ready)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return nil, fmt.Errorf("mount volumes of pod %s: %w", podmill.RefOf(pod), err)
 	}
-	return maps.Clone(mounted), nil
+	return volumes, nil
+}
+
+// mount mounts some of a pod's volumes, and returns all that are.
+func (m *VolumeMounter) mount(pod types.UID, names []string) (map[string]podmill.Volume, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.halfway[pod] {
+		return nil, errors.New("they are being unmounted")
+	}
+	if m.mounted[pod] == nil {
+		m.mounted[pod] = map[string]podmill.Volume{}
+	}
+	for _, name := range names {
+		m.mounted[pod][name] = podmill.Volume{HostPath: path.Join(m.root, string(pod), name)}
+	}
+	return maps.Clone(m.mounted[pod]), nil
 }
 
 // UnmountVolumes implements [podmill.VolumeMounter].
 func (m *VolumeMounter) UnmountVolumes(ctx context.Context, pod types.UID) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := ctx.Err()
-	if err == nil {
-		err = m.failure(pod, "")
-		m.halfway[pod] = err != nil
-	}
-	if err != nil {
+	m.halfway[pod] = true
+	m.mu.Unlock()
+	if err := m.failure(ctx, pod, ""); err != nil {
 		return fmt.Errorf("unmount volumes of pod %s: %w", pod, err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	delete(m.mounted, pod)
 	delete(m.halfway, pod)
 	return nil
 }
 
-func (m *VolumeMounter) failure(pod types.UID, volume string) error {
-	if m.fail == nil {
-		return nil
+func (m *VolumeMounter) failure(ctx context.Context, pod types.UID, volume string) error {
+	m.mu.Lock()
+	fail := m.fail
+	m.mu.Unlock()
+	if err := ctx.Err(); err != nil || fail == nil {
+		return err
 	}
-	return m.fail(pod, volume)
+	return fail(pod, volume)
 }
 
 // Mounted returns the names of a pod's mounted volumes, in order.
