@@ -19,7 +19,7 @@ import (
 // UnmountVolumes implements [podmill.VolumeMounter]. The error names each path that stays.
 func (m *Manager) UnmountVolumes(ctx context.Context, pod types.UID) error {
 	state, err := m.ledger.unmount(ctx, pod)
-	if err == nil && state != nil {
+	if err == nil {
 		defer state.done()
 		if err = m.takeAway(ctx, pod); err == nil {
 			m.ledger.forget(pod)
@@ -48,6 +48,9 @@ func (m *Manager) Cleanup(ctx context.Context, keep func(types.UID) bool) error 
 		if !entry.IsDir() || keep(uid) {
 			continue
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err := m.cleanUp(ctx, uid); err != nil {
 			errs = append(errs, fmt.Errorf("pod %s: %w", uid, err))
 		}
@@ -59,13 +62,12 @@ func (m *Manager) Cleanup(ctx context.Context, keep func(types.UID) bool) error 
 }
 
 func (m *Manager) cleanUp(ctx context.Context, uid types.UID) error {
-	state, err := m.ledger.orphan(ctx, uid)
-	if err != nil || state == nil {
-		return err
+	state := m.ledger.orphan(uid)
+	if state == nil {
+		return nil
 	}
 	defer state.done()
-	// Also after an error: a pod of this UID that comes back is not kept from starting by what is left, which a later clean-up would
-	// not look at any more.
+	// Also after an error: what is left does not keep a pod of this UID from coming back.
 	defer m.ledger.forget(uid)
 	return m.takeAway(ctx, uid)
 }
@@ -79,7 +81,7 @@ func (m *Manager) takeAway(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	defer pods.Close() //nolint:errcheck // nothing was written through it
+	defer pods.Close()
 	pod, err := hostdir.Enter(pods, string(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -87,7 +89,7 @@ func (m *Manager) takeAway(ctx context.Context, uid types.UID) error {
 	if err != nil {
 		return err
 	}
-	defer pod.Close() //nolint:errcheck // nothing was written through it
+	defer pod.Close()
 	all, err := scan(pod)
 	if err != nil {
 		return err

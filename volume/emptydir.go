@@ -42,7 +42,7 @@ func makeDir(m Mount, mode fs.FileMode, memory *hostdir.Tmpfs) error {
 	if err != nil {
 		return err
 	}
-	defer parent.Close() //nolint:errcheck // nothing was written through it
+	defer parent.Close()
 	mode, gid := owned(m.Pod, mode)
 	if memory == nil {
 		return hostdir.Make(parent, m.Place.Volume, mode, gid)

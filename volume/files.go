@@ -59,12 +59,12 @@ func write(m Mount, content payload) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer parent.Close() //nolint:errcheck // nothing was written through it
+	defer parent.Close()
 	dir, err := hostdir.Enter(parent, m.Place.Volume)
 	if err != nil {
 		return false, err
 	}
-	defer dir.Close() //nolint:errcheck // every file was closed
+	defer dir.Close()
 	mode, _ := owned(m.Pod, filesDirMode)
 	return atomicdir.Write(atomicdir.In(dir), content, mode)
 }
@@ -74,7 +74,7 @@ const groupReads = 0o440
 
 // file returns a file of a pod's volume. Its group is that of its directory.
 func file(pod *corev1.Pod, data []byte, mode int32) atomicdir.File {
-	perm := fs.FileMode(mode).Perm() //nolint:gosec // a mode is 0 to 0777
+	perm := fs.FileMode(mode).Perm()
 	if fsGroup(pod) != nil {
 		perm |= groupReads
 	}

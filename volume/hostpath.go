@@ -56,7 +56,7 @@ func makeHostPath(path string, kind corev1.HostPathType) error {
 		return nil
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil //nolint:nilerr // the check will tell
+		return nil
 	}
 	if kind == corev1.HostPathDirectoryOrCreate {
 		return os.MkdirAll(path, 0o755)

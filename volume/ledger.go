@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,21 +27,15 @@ func (s *podState) done() { <-s.turn }
 
 // mount begins making volumes ready, and fails while they are being taken away.
 func (l *ledger) mount(ctx context.Context, uid types.UID) (*podState, error) {
-	for {
-		state, err := l.take(ctx, uid, func(s *podState) error {
-			if s.leaving {
-				return ErrUnmounting
-			}
-			return nil
-		})
-		if state != nil || err != nil {
-			return state, err
+	return l.take(ctx, uid, func(s *podState) error {
+		if s.leaving {
+			return ErrUnmounting
 		}
-		// Its volumes were taken away while this waited, completely: it starts anew.
-	}
+		return nil
+	})
 }
 
-// unmount begins taking volumes away. It returns nil if somebody else has just done that.
+// unmount begins taking volumes away.
 func (l *ledger) unmount(ctx context.Context, uid types.UID) (*podState, error) {
 	return l.take(ctx, uid, func(s *podState) error {
 		s.leaving = true
@@ -48,49 +43,58 @@ func (l *ledger) unmount(ctx context.Context, uid types.UID) (*podState, error) 
 	})
 }
 
-// orphan begins taking away volumes that this process did not make. It returns nil if there is nothing to do: for those that it made, who
-// asked for them will ask for their end.
-func (l *ledger) orphan(ctx context.Context, uid types.UID) (*podState, error) {
+// orphan begins taking away volumes that this process did not make; whoever wants to make them waits. It returns nil if this process made
+// them, or is about to: who asked for them will ask for their end.
+func (l *ledger) orphan(uid types.UID) *podState {
 	l.mu.Lock()
-	known := l.pods[uid] != nil
-	if !known {
-		l.put(uid).leaving = true
+	defer l.mu.Unlock()
+	if l.pods[uid] != nil {
+		return nil
 	}
-	l.mu.Unlock()
-	if known {
-		return nil, nil
-	}
-	return l.unmount(ctx, uid)
+	state := l.put(uid)
+	state.turn <- struct{}{}
+	return state
 }
 
-// take waits for the pod's turn. It returns nil if the pod was forgotten meanwhile.
+// take enters a pod's state and waits for its turn.
 func (l *ledger) take(ctx context.Context, uid types.UID, enter func(*podState) error) (*podState, error) {
 	if !isName(string(uid)) {
 		return nil, fmt.Errorf("UID %q is no name for a directory", uid)
 	}
-	l.mu.Lock()
-	state := l.put(uid)
-	err := enter(state)
-	l.mu.Unlock()
-	if err != nil {
-		return nil, err
+	for {
+		l.mu.Lock()
+		state := l.put(uid)
+		err := enter(state)
+		l.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case state.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if err = l.reenter(uid, state, enter); err == nil {
+			return state, nil
+		}
+		state.done()
+		if !errors.Is(err, errForgotten) {
+			return nil, err
+		}
 	}
-	select {
-	case state.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+}
+
+// errForgotten says that a pod's state is no longer its state: it was taken away while somebody waited for his turn.
+var errForgotten = errors.New("forgotten")
+
+// reenter enters a state again when its turn has come, for it may have changed meanwhile.
+func (l *ledger) reenter(uid types.UID, state *podState, enter func(*podState) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pods[uid] != state {
-		state.done()
-		return nil, nil
+		return errForgotten
 	}
-	if err := enter(state); err != nil {
-		state.done()
-		return nil, err
-	}
-	return state, nil
+	return enter(state)
 }
 
 func (l *ledger) put(uid types.UID) *podState {

@@ -98,7 +98,7 @@ func (p Place) remove() error {
 	if err != nil {
 		return err
 	}
-	defer parent.Close() //nolint:errcheck // nothing was written through it
+	defer parent.Close()
 	for {
 		mounted, err := hostdir.IsMount(parent, p.Volume)
 		switch {

@@ -56,7 +56,7 @@ func visitAll(all []found, parent *os.Root, name, path string, levels int) ([]fo
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close() //nolint:errcheck // read only
+	defer dir.Close()
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return nil, err

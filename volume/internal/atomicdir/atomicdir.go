@@ -125,7 +125,7 @@ func add(dir Dir, files map[string]File, dirMode fs.FileMode) (version string, e
 // writeVersion writes a version that nobody sees yet. With an error it returns the version that has to be removed, if any.
 func writeVersion(dir Dir, files map[string]File, dirMode fs.FileMode) (version string, err error) {
 	for {
-		version = fmt.Sprintf("..%s.%d", time.Now().UTC().Format("2006_01_02_15_04_05"), rand.Uint32()) //nolint:gosec // unique, not secret
+		version = fmt.Sprintf("..%s.%d", time.Now().UTC().Format("2006_01_02_15_04_05"), rand.Uint32())
 		err := dir.Mkdir(version, dirMode)
 		if err == nil {
 			break

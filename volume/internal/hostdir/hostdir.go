@@ -50,7 +50,7 @@ func Make(parent *os.Root, name string, mode fs.FileMode, gid int) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // nothing was written through it
+	defer dir.Close()
 	if gid >= 0 {
 		if err := dir.Chown(".", -1, gid); err != nil {
 			return err

@@ -19,7 +19,7 @@ func IsMount(parent *os.Root, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer dir.Close() //nolint:errcheck // read only
+	defer dir.Close()
 	var st unix.Statx_t
 	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
 	if err := unix.Statx(int(dir.Fd()), name, flags, unix.STATX_TYPE, &st); err != nil {
@@ -38,12 +38,12 @@ func MountTmpfs(parent *os.Root, name string, t Tmpfs) error {
 	if err != nil {
 		return err
 	}
-	defer target.Close() //nolint:errcheck // nothing was written through it
+	defer target.Close()
 	dir, err := target.Open(".")
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // read only
+	defer dir.Close()
 	data := fmt.Sprintf("mode=%o", unixMode(t.Mode))
 	if t.GID >= 0 {
 		data += fmt.Sprintf(",gid=%d", t.GID)
@@ -77,7 +77,7 @@ func UnmountTmpfs(parent *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // read only
+	defer dir.Close()
 	if err := isTmpfs(int(dir.Fd()), name); err != nil {
 		return &fs.PathError{Op: "unmount", Path: Path(parent, name), Err: err}
 	}
@@ -92,7 +92,7 @@ func isTmpfs(parent int, name string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // only looked at
+	defer unix.Close(fd)
 	var st unix.Statfs_t
 	switch err := unix.Fstatfs(fd, &st); {
 	case err != nil:

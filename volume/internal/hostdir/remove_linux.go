@@ -22,7 +22,7 @@ func RemoveTree(parent *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // read only
+	defer dir.Close()
 	r := remover{}
 	return r.remove(dir, name, Path(parent, name), 0)
 }
@@ -63,7 +63,7 @@ func (r *remover) empty(parent *os.File, name, path string, depth int) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // read only
+	defer dir.Close()
 	if r.top == nil {
 		r.top = dir
 	}
@@ -132,5 +132,5 @@ func enterSameMount(parent *os.File, name, path string) (*os.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
-	return os.NewFile(uintptr(fd), path), nil //nolint:gosec // a descriptor is not negative
+	return os.NewFile(uintptr(fd), path), nil
 }
