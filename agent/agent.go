@@ -26,6 +26,7 @@ import (
 type Agent struct {
 	opts     options
 	runtime  podmill.Runtime
+	state    *runtimeState
 	statuses *status.Manager
 	inbox    *syncloop.Inbox
 	eyes     *pleg.PLEG
@@ -88,12 +89,12 @@ func (a *Agent) keepStatuses(root string, sources *[]podmill.PodSource) error {
 // wire makes the blocks and joins them.
 func (a *Agent) wire(root string) error {
 	o := &a.opts
-	state := newRuntimeState(a.runtime)
+	a.state = newRuntimeState(a.runtime)
 	wanted := func(uid types.UID) bool {
 		_, ok := a.loop.Pod(uid)
 		return ok
 	}
-	report := &reporter{statuses: a.statuses, runtime: state, hostIPs: o.node.IPs, wanted: wanted, ended: map[types.UID]bool{}}
+	report := &reporter{statuses: a.statuses, runtime: a.state, hostIPs: o.node.IPs, wanted: wanted, ended: map[types.UID]bool{}}
 	a.eyes = pleg.New(a.runtime, a.inbox.Put, append(o.pleg, pleg.WithObserver(o.observers.PLEG))...)
 	sandboxes := sandbox.New(a.runtime, append(o.sandbox, sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox))...)
 	images := image.New(a.runtime, append(o.image, image.WithSecrets(o.objects), image.WithEvents(o.events), image.WithObserver(o.observers.Image))...)
@@ -103,7 +104,7 @@ func (a *Agent) wire(root string) error {
 	}
 	handOpts := []syncpod.Option{
 		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
-		syncpod.WithNetworkReady(state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
+		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
 		syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
 	}
 	if o.cgroups != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +179,24 @@ func TestARestartOfTheAgentTouchesNoContainer(t *testing.T) {
 		}
 		if !after.StartTime.Equal(before.StartTime) {
 			t.Errorf("start time %v, before the agent's restart %v", after.StartTime, before.StartTime)
+		}
+	})
+}
+
+// The runtime's name is a part of every container ID that is told, and an agent that has nothing to start has no other need to ask for it.
+func TestContainersHaveTheSameIDsAfterARestart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1"))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		before := w.wantPhase(pod, corev1.PodRunning).Status.ContainerStatuses[0].ContainerID
+		w.use = Faulty(w.rt, Fault{On: OpRuntimeStatus, Times: 2, Effect: Fail(errors.New("not yet"))})
+		w.start()
+		w.pass(5 * time.Second)
+		after := w.wantPhase(pod, corev1.PodRunning).Status.ContainerStatuses[0].ContainerID
+		if before != after || !strings.HasPrefix(after, "podmilltest://") {
+			t.Errorf("container ID %q, before the agent's restart %q", after, before)
 		}
 	})
 }

@@ -17,6 +17,9 @@ const stopPatience = 30 * time.Second
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
+	if a.state.meet(ctx); ctx.Err() != nil {
+		return nil // nothing has begun
+	}
 
 	// The parts end in the reverse order of this, each when those after it have: nothing is left that has nobody to tell.
 	events := start(ctx, fail, a.writeEvents)
