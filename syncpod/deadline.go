@@ -35,6 +35,15 @@ func (s *Syncer) keepDeadline(uid types.UID, t podmill.Termination) (podmill.Ter
 	return t, writeDeadline(path, t)
 }
 
+// dropDeadline removes the deadline of an end that was called off.
+func (s *Syncer) dropDeadline(uid types.UID) error {
+	dir, err := s.podDir(uid)
+	if err != nil || dir == "" {
+		return err
+	}
+	return removeFile(filepath.Join(dir, deadlineFile))
+}
+
 func stricter(kept, t podmill.Termination) podmill.Termination {
 	if kept.Reason == "" {
 		kept.Reason, kept.Message = t.Reason, t.Message

@@ -30,14 +30,21 @@ type memory struct {
 
 // remember returns what is known of a pod, made from its last status and its logs where it is met for the first time.
 func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
-	if m := s.memoryOf(pod.UID); m != nil {
+	s.mu.Lock()
+	m := s.pods[pod.UID]
+	s.mu.Unlock()
+	if m != nil {
 		return m, nil
+	}
+	// It may have been put back while no agent ran, before the one that ran last had ended it. That end's deadline is not the next one's.
+	if err := s.dropDeadline(pod.UID); err != nil {
+		return nil, err
 	}
 	logged, err := s.loggedAttempts(pod)
 	if err != nil {
 		return nil, err
 	}
-	m := &memory{
+	m = &memory{
 		known:   recall(&pod.Status),
 		logged:  logged,
 		backoff: map[string]Backoff{},
@@ -49,13 +56,6 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 	s.pods[pod.UID] = m
 	s.mu.Unlock()
 	return m, nil
-}
-
-// memoryOf returns what is known of a pod, nil if it was never met.
-func (s *Syncer) memoryOf(uid types.UID) *memory {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pods[uid]
 }
 
 // forget drops what is known of a pod.
@@ -79,7 +79,11 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 		if r, ran := recordOf(newest); ran && known != r && (!ok || r.Attempt >= known.Attempt) {
 			m.known[c.Name] = r
 		}
-		if newest.State == podmill.StateRunning && !ourHash(newest.Annotations[podmill.AnnotationContainerHash]) && m.adopted[newest.ID] == "" {
+		if newest.State != podmill.StateRunning {
+			continue
+		}
+		delete(m.failed, c.Name) // whatever was said when it was started
+		if !ourHash(newest.Annotations[podmill.AnnotationContainerHash]) && m.adopted[newest.ID] == "" {
 			m.adopted[newest.ID] = hashOf(c)
 		}
 	}
@@ -90,7 +94,6 @@ func (m *memory) started(start *Start, sandboxID string) {
 	m.known[start.Container.Name] = Record{
 		Attempt: start.Attempt, SandboxID: sandboxID, ExitCode: lifecycle.ExitUnknown, FinishedAt: time.Now(),
 	}
-	m.backoff[BackoffKey(start.Container)] = start.Backoff
 }
 
 // waiting returns why containers wait: what the plan knows, and what went wrong with those that it wants to start.

@@ -156,7 +156,7 @@ func (w *world) start(start *Start) {
 		ID: fmt.Sprint("c", w.seq), SandboxID: sandbox.ID, Name: c.Name, Attempt: start.Attempt, State: podmill.StateRunning,
 		StartedAt: w.now, Annotations: map[string]string{podmill.AnnotationContainerHash: hashOf(c)},
 	})
-	w.mem.started(start, sandbox.ID)
+	_ = w.mem.conclude(start, sandbox.ID, outcome{tried: true})
 }
 
 func (w *world) exit(c *podmill.Container, code int32) {

@@ -200,6 +200,7 @@ func (r *rig) EnsureImage(
 ) (*podmill.Image, error) {
 	if r.pulling != nil {
 		<-r.pulling
+		ctx = context.WithoutCancel(ctx)
 	}
 	image, err := r.faulty.InspectImage(ctx, c.Image)
 	if !errors.Is(err, podmill.ErrNotFound) {

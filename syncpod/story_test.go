@@ -88,6 +88,8 @@ func TestStories(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "keys"}, Data: map[string][]byte{"TOKEN": nil, "1bad": nil},
 			})
 			r.work(pod, 5*time.Second)
+			r.rt.KillProcess(pod.UID, "web", 1) // which has nothing to do with the secret
+			r.work(pod, 5*time.Second)
 		}},
 		// A reply of every kind is lost, and a name is taken: the next try looks first.
 		{"lost-replies", nil, func(r *rig) {

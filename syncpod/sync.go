@@ -22,6 +22,7 @@ import (
 func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (finished bool, err error) {
 	m, err := s.remember(pod)
 	if err != nil {
+		err = s.tellFailure(ctx, pod, eventFailedDirectories, "error making pod data directories: ", err)
 		return false, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
 	}
 	s.warnUnsupported(pod, m)

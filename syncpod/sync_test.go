@@ -106,23 +106,79 @@ func TestAPodThatWasDeletedDuringAPullStartsNothing(t *testing.T) {
 	})
 }
 
-// B017: nor does one that is deleted between create and start.
-func TestAPodThatWasDeletedAfterCreateIsNotStarted(t *testing.T) {
+// B017: nor does one that is deleted while its container is created, whether that succeeds or not; and that is no failure to tell of.
+func TestAPodThatWasDeletedDuringACreateIsNotStarted(t *testing.T) {
+	for _, created := range []bool{true, false} {
+		bubble(t, func(t *testing.T, r *rig) {
+			ctx, cancel := context.WithCancel(t.Context())
+			r.faulty.Add(podmilltest.Fault{On: podmilltest.OpCreateContainer, Effect: podmilltest.Effect{
+				Name: "is the last", Call: func(_ context.Context, call func() error) error {
+					if !created {
+						cancel()
+					}
+					defer cancel()
+					return call()
+				},
+			}})
+			pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
+			if _, err := r.SyncPod(ctx, pod); !errors.Is(err, context.Canceled) {
+				t.Errorf("error = %v", err)
+			}
+			if n := r.rt.Log().Count(podmilltest.OpStartContainer); n > 0 {
+				t.Error("the container was started")
+			}
+			if r.has("event Warning") {
+				t.Errorf("the end of a pod was told as a failure:\n%s", r.story())
+			}
+			r.finish(pod, end(30*time.Second))
+			if left := r.states(pod); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// B071: a container that is gone before anyone has looked has run all the same: it is started again by its policy, under another attempt, and waits.
+func TestAContainerThatCameAndWentHasRun(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpCreateContainer, Effect: podmilltest.Effect{
-			Name: "is the last", Call: func(_ context.Context, call func() error) error { cancel(); return call() },
-		}})
 		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
-		if _, err := r.SyncPod(ctx, pod); !errors.Is(err, context.Canceled) {
-			t.Errorf("error = %v", err)
+		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStartContainer, Effect: podmilltest.Effect{
+			Name: "comes and goes", Call: func(_ context.Context, call func() error) error {
+				defer r.rt.RemoveBehindBack(pod.UID, "web")
+				return call()
+			},
+		}})
+		r.work(pod, 5*time.Second)
+		if !r.has("StartContainer shop/cart web#0") || !r.has("StartContainer shop/cart web#1") || r.has("web#2") {
+			t.Error(r.story())
 		}
-		if n := r.rt.Log().Count(podmilltest.OpStartContainer); n > 0 {
-			t.Error("the container was started")
+		if r.progress.Waiting["web"].Reason != "CrashLoopBackOff" {
+			t.Errorf("waiting: %v", r.progress.Waiting)
 		}
-		r.finish(pod, end(30*time.Second))
-		if left := r.states(pod); len(left) > 0 {
-			t.Errorf("left: %v", left)
+	})
+}
+
+// While a container cannot be stopped, neither its next instance nor another sandbox is started.
+func TestNothingTakesThePlaceOfWhatStillRuns(t *testing.T) {
+	stuck := podmilltest.Fault{On: podmilltest.OpStopContainer, Container: "web", Effect: podmilltest.Fail(errors.New("shim is stuck"))}
+	pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"), podmilltest.Container("log", "img:1"))
+	bubble(t, func(t *testing.T, r *rig) {
+		r.work(pod, 10*time.Second)
+		r.faulty.Add(stuck)
+		r.work(podmilltest.Edit(pod, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Image, p.Spec.Containers[1].Image = "img:2", "img:2"
+		}), 1500*time.Millisecond)
+		if diff := cmp.Diff([]string{"log#0 exited", "log#1 running", "web#0 running"}, r.states(pod)); diff != "" {
+			t.Errorf("%s\n%s", diff, r.story())
+		}
+	})
+	bubble(t, func(t *testing.T, r *rig) {
+		r.work(pod, 10*time.Second)
+		r.faulty.Add(stuck)
+		r.rt.KillSandbox(pod.UID)
+		r.work(pod, 1500*time.Millisecond)
+		if n := r.rt.Log().Count(podmilltest.OpRunSandbox); n != 1 {
+			t.Error(r.story())
 		}
 	})
 }
@@ -161,6 +217,87 @@ func TestNothingIsTakenFromAPodThatRuns(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(r.root, "lib", "pods", string(pod.UID))); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// What went wrong with a start is told until the next start, and not as the reason for a later wait.
+func TestAFailureIsForgottenWhenItIsOver(t *testing.T) {
+	for name, live := range map[string]func(r *rig, pod *corev1.Pod){
+		"it was started, and has ended before anyone looked": func(r *rig, pod *corev1.Pod) {
+			r.faulty.Add(podmilltest.Fault{On: podmilltest.OpCreateContainer, Times: 1, Effect: podmilltest.Fail(errors.New("no space"))})
+			r.work(pod, 5*time.Second)
+		},
+		"it was started, and only the reply was lost": func(r *rig, pod *corev1.Pod) {
+			r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStartContainer, Times: 1, Effect: podmilltest.LoseReply(errors.New("reset"))})
+			r.work(pod, time.Second)
+			r.rt.KillProcess(pod.UID, "web", 1)
+			r.work(pod, 5*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				script := "sleep inf"
+				if strings.Contains(name, "ended") {
+					script = "exit 1"
+				}
+				live(r, podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Runs(script))))
+				_, after, _ := strings.Cut(r.story(), "web#0 exited")
+				if strings.Contains(after, "waits: Create") || strings.Contains(after, "waits: Run") {
+					t.Error(r.story())
+				}
+			})
+		})
+	}
+}
+
+// A container that cannot be started is in a crash loop like one that ends at once.
+func TestAContainerThatCannotStartBacksOff(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.work(podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Command("nosuch"))), 65*time.Second)
+		if n := r.rt.Log().Count(podmilltest.OpStartContainer); n != 4 { // at once, at once, after 10 s, after 20 s
+			t.Errorf("tried %d times\n%s", n, r.story())
+		}
+	})
+}
+
+func TestVolumesOfARunningPodAreBroughtUpToDate(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"), podmilltest.Volume("conf", corev1.VolumeSource{}))
+		r.work(pod, 10*time.Second)
+		r.volumes.Fail(func(types.UID, string) error { return errors.New("the disk is full") })
+		if _, err := r.SyncPod(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+			t.Errorf("error = %v", err)
+		}
+	})
+}
+
+// B001: a pod of the same UID that comes back is another one: it does not wait for what the first one did, and runs what that has done.
+func TestAUIDThatComesBackStartsWithoutAPast(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/job", podmilltest.Container("job", "img:1"), podmilltest.Restart(corev1.RestartPolicyNever))
+		for range 2 {
+			if !r.work(pod, time.Minute) {
+				t.Fatal("the job does not finish")
+			}
+			r.finish(pod, end(30*time.Second))
+		}
+		if n := r.rt.Log().Count(podmilltest.OpStartContainer); n != 2 {
+			t.Errorf("started %d times", n)
+		}
+	}, podmilltest.WithScript("job", "sleep 1"))
+}
+
+// A runtime that never says what became of a container keeps no pod from ending.
+func TestAnUnknownContainerThatWasStoppedIsTakenForStopped(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
+		r.work(pod, 10*time.Second)
+		r.rt.LoseTrack(pod.UID, "web")
+		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStopContainer, Effect: podmilltest.Fail(nil)})
+		r.finish(pod, end(30*time.Second))
+		if n := r.rt.Log().Count(podmilltest.OpStopSandbox); n != 1 {
+			t.Error(r.story())
 		}
 	})
 }
@@ -285,6 +422,18 @@ func TestARuntimeThatLiesIsLeftAlone(t *testing.T) {
 	})
 }
 
+func TestAPodThatDoesNotSettleIsLeftAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
+		r.work(pod, 10*time.Second)
+		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStopContainer, Effect: podmilltest.Fail(nil)})
+		_, err := r.SyncPod(t.Context(), podmilltest.Edit(pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image = "img:2" }))
+		if err == nil || !strings.Contains(err.Error(), "the pod does not settle, there is still to do: kill web#0") {
+			t.Errorf("error = %v", err)
+		}
+	})
+}
+
 // B038: what is not there is stopped.
 func TestNotFoundIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
@@ -318,7 +467,7 @@ func TestFailuresOfTheSurroundingsAreTold(t *testing.T) {
 			r.restart(syncpod.WithCgroups(c))
 			return func() { c.err = nil }
 		}},
-		{"directory", `event Warning FailedToMakePodDataDirectories shop/cart: error making pod data directories: mkdir ROOT/lib`, func(r *rig) func() {
+		{"directory", `event Warning FailedToMakePodDataDirectories shop/cart: error making pod data directories: `, func(r *rig) func() {
 			must(r.t, os.WriteFile(filepath.Join(r.root, "lib"), nil, 0o600))
 			return func() { must(r.t, os.Remove(filepath.Join(r.root, "lib"))) }
 		}},
@@ -385,6 +534,24 @@ func TestTheOrderOfTakingAway(t *testing.T) {
 			t.Errorf("directory: %v, cgroup removed: %v", err, c.removed)
 		}
 	})
+}
+
+// A manifest that was removed, and put back while no agent ran: the end that was under way is called off, and its deadline with it.
+func TestADeadlineThatWasCalledOffIsForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("deaf", "img:1"))
+		r.work(pod, 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = r.SyncTerminatingPod(ctx, pod, end(2*time.Second))
+		r.restart()
+		r.work(pod, time.Minute)
+		r.rt.Log().Reset()
+		r.finish(pod, end(30*time.Second))
+		if !r.has("StopContainer shop/cart deaf#0 grace=30s") {
+			t.Error(r.story())
+		}
+	}, podmilltest.WithScript("deaf", "trap '' TERM; sleep inf"))
 }
 
 func TestADeletedPodsGraceIsInItsContainers(t *testing.T) {

@@ -18,10 +18,6 @@ import (
 // It is a reconcile and not a shot: after an error, a restart of the agent, or a call that was cancelled because the deadline came nearer,
 // the next call goes on where this one was. The deadline is kept in the pod's directory.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error {
-	if m := s.memoryOf(pod.UID); m != nil {
-		m.silence()
-		m.dirty = true
-	}
 	err := s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
 		_, err := s.Reporter.Report(ctx, pod, seen, podmill.Progress{Termination: &t, Stopped: stopped})
 		return err
