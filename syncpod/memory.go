@@ -44,8 +44,12 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 	if err != nil {
 		return nil, err
 	}
+	known := recall(&pod.Status)
 	m = &memory{
-		known:   recall(&pod.Status),
+		// That a pod which has run was not heard of so far is not enough to believe that it is gone: one that is never restarted would have failed
+		// for good. So it is looked at first.
+		dirty:   len(known) > 0,
+		known:   known,
 		logged:  logged,
 		backoff: map[string]Backoff{},
 		adopted: map[string]string{},

@@ -386,6 +386,26 @@ func TestCountsGoOnWhereTheLastStatusEnds(t *testing.T) {
 	})
 }
 
+// An agent that starts is told that there is nothing, by a listing that was too old. Its pod runs, and must not be taken for lost: one that is
+// never restarted would have failed for good.
+func TestAPodThatRanIsLookedAtBeforeItIsTakenForGone(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"), podmilltest.Restart(corev1.RestartPolicyNever))
+		r.work(pod, 10*time.Second)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "web", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}
+		r.restart()
+		r.known[pod.UID] = &podmill.RuntimePod{PodRef: podmill.RefOf(pod)}
+		if finished, err := r.SyncPod(t.Context(), pod); finished || err != nil {
+			t.Errorf("finished %v, %v\n%s", finished, err, r.story())
+		}
+		if diff := cmp.Diff([]string{"web#0 running"}, r.states(pod)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestFieldsWithoutEffectAreNamedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		pod := podmilltest.Pod("shop/cart",
