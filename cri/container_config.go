@@ -1,7 +1,7 @@
 package cri
 
 import (
-	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -11,15 +11,11 @@ import (
 
 // container returns what CRI is told of a container. What is resolved in the spec is told, never the container's own.
 func (t *translation) container(spec *podmill.ContainerSpec) (*runtimeapi.ContainerConfig, error) {
-	c := spec.Container
-	if len(c.VolumeDevices) > 0 {
-		return nil, refuse(spec.Sandbox.Pod, "volumeDevices of container "+c.Name, "raw block volumes cannot be handed over yet")
-	}
-	security, err := t.security(spec)
-	if err != nil {
+	if err := unspeakable(spec); err != nil {
 		return nil, err
 	}
-	mounts, err := mounts(spec)
+	c := spec.Container
+	security, err := t.security(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +25,6 @@ func (t *translation) container(spec *podmill.ContainerSpec) (*runtimeapi.Contai
 		Command:     spec.Command,
 		Args:        spec.Args,
 		WorkingDir:  spec.WorkingDir,
-		Mounts:      mounts,
 		Labels:      spec.Labels,
 		Annotations: spec.Annotations,
 		LogPath:     spec.LogPath,
@@ -41,14 +36,40 @@ func (t *translation) container(spec *podmill.ContainerSpec) (*runtimeapi.Contai
 	for _, v := range spec.Env {
 		config.Envs = append(config.Envs, &runtimeapi.KeyValue{Key: v.Name, Value: []byte(v.Value)})
 	}
-	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
-		signal, ok := runtimeapi.Signal_value[string(*c.Lifecycle.StopSignal)]
-		if !ok {
-			return nil, refuse(spec.Sandbox.Pod, "lifecycle.stopSignal of container "+c.Name, fmt.Sprintf("%s is not a signal", *c.Lifecycle.StopSignal))
-		}
-		config.StopSignal = runtimeapi.Signal(signal)
+	if config.Mounts, err = mounts(spec); err != nil {
+		return nil, err
 	}
-	return config, nil
+	config.StopSignal, err = stopSignal(spec)
+	return config, err
+}
+
+// unspeakable refuses what there is no word for in CRI.
+func unspeakable(spec *podmill.ContainerSpec) error {
+	switch c, pod := spec.Container, spec.Sandbox.Pod; {
+	case spec.Labels[podmill.LabelPodUID] != string(pod.UID):
+		return refuse(spec, "labels", "without "+podmill.LabelPodUID+" the container would not be found again")
+	case spec.CgroupParent != "" && spec.CgroupParent != spec.Sandbox.CgroupParent:
+		return refuse(spec, "cgroup parent "+spec.CgroupParent, "a container is below its sandbox's, "+spec.Sandbox.CgroupParent)
+	case len(c.VolumeDevices) > 0:
+		return refuse(spec, "volumeDevices", "raw block volumes cannot be handed over yet")
+	case len(c.Resources.Claims) > 0:
+		return refuse(spec, "resources.claims", "devices cannot be handed over yet")
+	}
+	return nil
+}
+
+// stopSignal returns the container's own signal. Kubernetes' SIGRTMIN+1 is CRI's SIGNAL_SIGRTMINPLUS1.
+func stopSignal(spec *podmill.ContainerSpec) (runtimeapi.Signal, error) {
+	l := spec.Container.Lifecycle
+	if l == nil || l.StopSignal == nil {
+		return runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT, nil
+	}
+	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(*l.StopSignal))
+	signal, ok := runtimeapi.Signal_value["SIGNAL_"+name]
+	if !ok || signal == int32(runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT) {
+		return 0, refuse(spec, "lifecycle.stopSignal", string(*l.StopSignal)+" is not a signal")
+	}
+	return runtimeapi.Signal(signal), nil
 }
 
 func mounts(spec *podmill.ContainerSpec) ([]*runtimeapi.Mount, error) {
@@ -60,14 +81,22 @@ func mounts(spec *podmill.ContainerSpec) ([]*runtimeapi.Mount, error) {
 			Readonly:          m.ReadOnly,
 			RecursiveReadOnly: m.RecursiveReadOnly,
 			SelinuxRelabel:    m.SELinuxRelabel,
-			Propagation:       propagation(m.Propagation),
-			ImageSubPath:      m.ImageSubPath,
 		}
-		switch {
-		case m.HostPath == "" && m.Image == "":
-			return nil, refuse(spec.Sandbox.Pod, "volumeMounts of container "+spec.Container.Name, "nothing is to be mounted at "+m.ContainerPath)
-		case m.Image != "":
-			mount.Image = &runtimeapi.ImageSpec{Image: m.Image}
+		if m.HostPath == "" {
+			if m.Image == "" {
+				return nil, refuse(spec, "mount at "+m.ContainerPath, "there is nothing to mount")
+			}
+			mount.Image, mount.ImageSubPath = &runtimeapi.ImageSpec{Image: m.Image}, m.ImageSubPath
+		}
+		switch m.Propagation {
+		case corev1.MountPropagationNone, "":
+			mount.Propagation = runtimeapi.MountPropagation_PROPAGATION_PRIVATE
+		case corev1.MountPropagationHostToContainer:
+			mount.Propagation = runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
+		case corev1.MountPropagationBidirectional:
+			mount.Propagation = runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL
+		default:
+			return nil, refuse(spec, "mount at "+m.ContainerPath, "propagation "+string(m.Propagation)+" is not known")
 		}
 		if ids := m.IDMappings; ids != nil {
 			mount.UidMappings, mount.GidMappings = mappings(ids.UIDs), mappings(ids.GIDs)
@@ -75,23 +104,4 @@ func mounts(spec *podmill.ContainerSpec) ([]*runtimeapi.Mount, error) {
 		out = append(out, mount)
 	}
 	return out, nil
-}
-
-func propagation(mode corev1.MountPropagationMode) runtimeapi.MountPropagation {
-	switch mode {
-	case corev1.MountPropagationHostToContainer:
-		return runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
-	case corev1.MountPropagationBidirectional:
-		return runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL
-	default:
-		return runtimeapi.MountPropagation_PROPAGATION_PRIVATE
-	}
-}
-
-// refuse is the error for what a pod asks and a runtime cannot be told.
-func refuse(pod *corev1.Pod, field, why string) error {
-	return &podmill.ReasonError{
-		Reason:  "CreateContainerConfigError",
-		Message: fmt.Sprintf("pod %s: %s: %s", podmill.RefOf(pod), field, why),
-	}
 }

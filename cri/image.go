@@ -9,7 +9,8 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// PullImage pulls an image.
+// PullImage pulls an image, for as long as ctx lets it: how long a pull without progress may last is the runtime's to say. Neither the
+// credentials nor what signs a registry's links is in the error.
 func (c *Client) PullImage(ctx context.Context, pull *podmill.ImagePull) (string, error) {
 	request := &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: pull.Image, RuntimeHandler: pull.RuntimeHandler}}
 	if a := pull.Auth; a != nil {
@@ -20,17 +21,17 @@ func (c *Client) PullImage(ctx context.Context, pull *podmill.ImagePull) (string
 	}
 	if pull.Sandbox != nil {
 		var err error
-		if request.SandboxConfig, err = c.opts.sandbox(pull.Sandbox); err != nil {
+		if request.SandboxConfig, err = c.translate.sandbox(pull.Sandbox); err != nil {
 			return "", err
 		}
 	}
-	r, err := call(ctx, c, "PullImage", 0, c.images.PullImage, request)
+	r, err := call(ctx, c, op{method: "PullImage", subject: pull.Image}, c.pull, request)
 	return r.GetImageRef(), err
 }
 
 // InspectImage looks at a local image.
 func (c *Client) InspectImage(ctx context.Context, image string) (*podmill.Image, error) {
-	r, err := call(ctx, c, "ImageStatus", c.opts.timeout, c.images.ImageStatus,
+	r, err := call(ctx, c, op{"ImageStatus", image, c.opts.timeout}, c.images.ImageStatus,
 		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (c *Client) InspectImage(ctx context.Context, image string) (*podmill.Image
 
 // ListImages lists the local images.
 func (c *Client) ListImages(ctx context.Context) ([]podmill.Image, error) {
-	r, err := call(ctx, c, "ListImages", c.opts.timeout, c.images.ListImages, &runtimeapi.ListImagesRequest{})
+	r, err := call(ctx, c, op{method: "ListImages", timeout: c.opts.timeout}, c.images.ListImages, &runtimeapi.ListImagesRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -55,19 +56,13 @@ func (c *Client) ListImages(ctx context.Context) ([]podmill.Image, error) {
 	return images, nil
 }
 
-// RemoveImage removes an image with all its names, of which CRI would remove one at a time.
+// RemoveImage removes an image with all its names. It is removed by its ID: by a name, some runtimes take away that name only.
 func (c *Client) RemoveImage(ctx context.Context, image string) error {
-	_, err := call(ctx, c, "RemoveImage", c.opts.timeout, c.images.RemoveImage,
-		&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+	found, err := c.InspectImage(ctx, image)
+	if err != nil {
+		return absent(err)
+	}
+	_, err = call(ctx, c, op{"RemoveImage", image, c.opts.timeout}, c.images.RemoveImage,
+		&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: found.ID}})
 	return absent(err)
-}
-
-func observedImage(i *runtimeapi.Image) podmill.Image {
-	out := podmill.Image{
-		ID: i.GetId(), RepoTags: i.GetRepoTags(), RepoDigests: i.GetRepoDigests(), Size: i.GetSize(), Username: i.GetUsername(), Pinned: i.GetPinned(),
-	}
-	if uid := i.GetUid(); uid != nil {
-		out.UID = &uid.Value
-	}
-	return out
 }

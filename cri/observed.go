@@ -46,48 +46,76 @@ func observedSandbox(s *runtimeapi.PodSandboxStatus) podmill.Sandbox {
 	out := podmill.Sandbox{
 		ID:             s.GetId(),
 		Attempt:        s.GetMetadata().GetAttempt(),
-		Ready:          s.GetState() == runtimeapi.PodSandboxState_SANDBOX_READY && s != nil,
+		Ready:          s != nil && s.GetState() == runtimeapi.PodSandboxState_SANDBOX_READY,
 		CreatedAt:      when(s.GetCreatedAt()),
 		HostNetwork:    s.GetLinux().GetNamespaces().GetOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE,
 		RuntimeHandler: s.GetRuntimeHandler(),
 		Labels:         s.GetLabels(),
 		Annotations:    s.GetAnnotations(),
 	}
-	if ip := s.GetNetwork().GetIp(); ip != "" && !out.HostNetwork {
+	if ip := s.GetNetwork().GetIp(); ip != "" && !out.HostNetwork { // some runtimes tell the host's addresses
 		out.IPs = append(out.IPs, ip)
 		for _, more := range s.GetNetwork().GetAdditionalIps() {
-			out.IPs = append(out.IPs, more.GetIp())
+			if more.GetIp() != "" {
+				out.IPs = append(out.IPs, more.GetIp())
+			}
 		}
 	}
 	return out
 }
 
 func observedContainer(s *runtimeapi.ContainerStatus) podmill.Container {
-	return podmill.Container{
+	out := podmill.Container{
 		ID:          s.GetId(),
 		Name:        s.GetMetadata().GetName(),
 		Attempt:     s.GetMetadata().GetAttempt(),
-		State:       stateOf(s),
 		Image:       s.GetImage().GetImage(),
 		ImageID:     s.GetImageRef(),
 		CreatedAt:   when(s.GetCreatedAt()),
-		StartedAt:   when(s.GetStartedAt()),
-		FinishedAt:  when(s.GetFinishedAt()),
-		ExitCode:    s.GetExitCode(),
 		Reason:      s.GetReason(),
 		Message:     s.GetMessage(),
 		LogPath:     s.GetLogPath(),
 		Labels:      s.GetLabels(),
 		Annotations: s.GetAnnotations(),
 	}
+	if s == nil { // says nothing, least of all that the container was created
+		return out
+	}
+	// What a state excludes is left out, whatever the runtime says: nothing has an exit code that runs.
+	switch out.State = containerState(s.GetState()); out.State {
+	case podmill.StateRunning:
+		out.StartedAt = when(s.GetStartedAt())
+	case podmill.StateExited, podmill.StateUnknown:
+		out.StartedAt, out.FinishedAt, out.ExitCode = when(s.GetStartedAt()), when(s.GetFinishedAt()), s.GetExitCode()
+	}
+	return out
 }
 
-// stateOf returns a container's state; an empty message says nothing, least of all that the container was created.
-func stateOf(s *runtimeapi.ContainerStatus) podmill.State {
-	if s == nil {
-		return podmill.StateUnknown
+func observedImage(i *runtimeapi.Image) podmill.Image {
+	out := podmill.Image{
+		ID: i.GetId(), RepoTags: i.GetRepoTags(), RepoDigests: i.GetRepoDigests(), Size: i.GetSize(), Username: i.GetUsername(), Pinned: i.GetPinned(),
 	}
-	return containerState(s.GetState())
+	if uid := i.GetUid(); uid != nil {
+		out.UID = &uid.Value
+	}
+	return out
+}
+
+func observedStatus(it *identity, s *runtimeapi.StatusResponse) *podmill.RuntimeStatus {
+	out := &podmill.RuntimeStatus{Name: it.name, Version: it.version, CgroupDriver: it.cgroupDriver}
+	for _, condition := range s.GetStatus().GetConditions() {
+		seen := podmill.Condition{OK: condition.GetStatus(), Reason: condition.GetReason(), Message: condition.GetMessage()}
+		switch condition.GetType() {
+		case runtimeapi.RuntimeReady:
+			out.RuntimeReady = seen
+		case runtimeapi.NetworkReady:
+			out.NetworkReady = seen
+		}
+	}
+	for _, handler := range s.GetRuntimeHandlers() {
+		out.Handlers = append(out.Handlers, handler.GetName())
+	}
+	return out
 }
 
 // when is a time of CRI, in nanoseconds; what has not come yet is zero.

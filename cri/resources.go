@@ -11,66 +11,100 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/cpu"
+	"github.com/podmill/podmill/internal/resources"
 )
 
-// resources returns what a container may use: shares by what it requests, a quota and a limit by what it is limited to. A limit stands for a
-// request that is missing. Nothing asked is nil.
+// resources returns CPU and memory in the kernel's units: shares by what is requested, a quota and a limit by what is limited. A limit
+// stands for a request that is missing.
 func (t *translation) resources(requests, limits corev1.ResourceList) *runtimeapi.LinuxContainerResources {
-	if len(requests) == 0 && len(limits) == 0 {
-		return nil
-	}
 	request, ok := requests[corev1.ResourceCPU]
 	if !ok {
 		request = limits[corev1.ResourceCPU]
 	}
+	limit, memory := limits[corev1.ResourceCPU], limits[corev1.ResourceMemory]
 	out := &runtimeapi.LinuxContainerResources{
 		CpuShares:          int64(cpu.Shares(request.MilliValue())), //nolint:gosec // bounded by Shares
 		CpuPeriod:          t.cpuPeriod,
-		CpuQuota:           cpu.Quota(milli(limits[corev1.ResourceCPU]), t.cpuPeriod),
-		MemoryLimitInBytes: bytes(limits[corev1.ResourceMemory]),
+		CpuQuota:           cpu.Quota(limit.MilliValue(), t.cpuPeriod),
+		MemoryLimitInBytes: memory.Value(),
 	}
-	for name, q := range limits {
-		if size, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
-			out.HugepageLimits = append(out.HugepageLimits, &runtimeapi.HugepageLimit{PageSize: pageSize(size), Limit: uint64(max(0, q.Value()))}) //nolint:gosec // not negative
-		}
+	if t.host.cgroupV2 {
+		out.Unified = map[string]string{"memory.oom.group": "1"} // a container short of memory dies as a whole
 	}
-	slices.SortFunc(out.HugepageLimits, func(a, b *runtimeapi.HugepageLimit) int { return cmp.Compare(a.PageSize, b.PageSize) })
 	return out
 }
 
-func milli(q resource.Quantity) int64 { return q.MilliValue() }
-
-func bytes(q resource.Quantity) int64 { return q.Value() }
-
-// pageSize is a size of huge pages as the kernel's files name it: 2MB for 2Mi.
-func pageSize(size string) string { return strings.TrimSuffix(size, "i") + "B" }
-
-// containerResources is what a container may use, and how soon it goes when memory is short. A container that asks for nothing still has
-// the least share of the CPU.
+// containerResources is what a container may use, and how soon it goes when memory is short.
 func (t *translation) containerResources(spec *podmill.ContainerSpec) *runtimeapi.LinuxContainerResources {
-	r := t.resources(spec.Container.Resources.Requests, spec.Container.Resources.Limits)
-	if r == nil {
-		r = &runtimeapi.LinuxContainerResources{CpuShares: cpu.MinShares, CpuPeriod: t.cpuPeriod}
+	own := spec.Container.Resources
+	limits := own.Limits
+	if r := spec.Sandbox.Pod.Spec.Resources; r != nil {
+		limits = inherit(limits, r.Limits)
 	}
-	r.OomScoreAdj = spec.OOMScoreAdj
-	return r
+	out := t.resources(own.Requests, limits)
+	out.OomScoreAdj = spec.OOMScoreAdj
+	out.HugepageLimits = t.hugePages(limits)
+	switch {
+	case !t.host.swapLimits:
+	case t.host.cgroupV2:
+		out.Unified["memory.swap.max"] = "0"
+	default:
+		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes // of both together
+	}
+	return out
+}
+
+// inherit completes a container's limits by those of its pod (KEP-2837): what its pod may use is all that it may.
+func inherit(limits, pod corev1.ResourceList) corev1.ResourceList {
+	all := limits.DeepCopy()
+	if all == nil {
+		all = corev1.ResourceList{}
+	}
+	for name, q := range pod {
+		if own := all[name]; own.IsZero() {
+			all[name] = q
+		}
+	}
+	return all
+}
+
+// hugePages limits huge pages of every size that the machine has: a container gets those that it asked for.
+func (t *translation) hugePages(limits corev1.ResourceList) []*runtimeapi.HugepageLimit {
+	var out []*runtimeapi.HugepageLimit
+	for name, q := range limits {
+		size, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
+		if !ok {
+			continue
+		}
+		if bytes, err := resource.ParseQuantity(size); err == nil {
+			out = append(out, &runtimeapi.HugepageLimit{PageSize: pageSize(bytes.Value()), Limit: uint64(max(0, q.Value()))}) //nolint:gosec // not negative
+		}
+	}
+	for _, size := range t.host.pageSizes {
+		if !slices.ContainsFunc(out, func(l *runtimeapi.HugepageLimit) bool { return l.PageSize == size }) {
+			out = append(out, &runtimeapi.HugepageLimit{PageSize: size})
+		}
+	}
+	slices.SortFunc(out, func(a, b *runtimeapi.HugepageLimit) int { return cmp.Compare(a.PageSize, b.PageSize) })
+	return out
 }
 
 // podResources is what the pod's containers may use together: runtimes whose sandboxes are machines size them by it.
 func (t *translation) podResources(pod *corev1.Pod) *runtimeapi.LinuxContainerResources {
-	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
-	for i := range pod.Spec.Containers {
-		r := pod.Spec.Containers[i].Resources
-		addUp(requests, r.Requests)
-		addUp(limits, r.Limits)
+	without := &corev1.Pod{Spec: pod.Spec}
+	without.Spec.Overhead = nil // which is told apart
+	requests, _ := resources.Total(without, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
+	limits, _ := resources.Total(without, resources.Limits)
+	if q := requests[corev1.ResourceCPU]; q.IsZero() {
+		delete(requests, corev1.ResourceCPU)
 	}
 	return t.resources(requests, limits)
 }
 
-func addUp(sum, more corev1.ResourceList) {
-	for name, q := range more {
-		total := sum[name]
-		total.Add(q)
-		sum[name] = total
+// overhead is what the sandbox itself needs, as if it were requested and limited.
+func (t *translation) overhead(pod *corev1.Pod) *runtimeapi.LinuxContainerResources {
+	if pod.Spec.Overhead == nil {
+		return nil
 	}
+	return t.resources(pod.Spec.Overhead, pod.Spec.Overhead)
 }

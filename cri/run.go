@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -10,62 +11,76 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// RunSandbox creates and starts a sandbox.
+// RunSandbox creates and starts a sandbox. What a pod asks for and CRI cannot say, or the runtime cannot do, is a [podmill.ReasonError].
 func (c *Client) RunSandbox(ctx context.Context, spec *podmill.SandboxSpec) (string, error) {
-	config, err := c.opts.sandbox(spec)
+	config, err := c.translate.sandbox(spec)
 	if err != nil {
 		return "", err
 	}
-	// Setting up a network may take longer than other calls.
-	r, err := call(ctx, c, "RunPodSandbox", 2*c.opts.timeout, c.runtime.RunPodSandbox,
-		&runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: spec.RuntimeHandler})
+	if field, why, err := c.unmet(ctx, demands(spec, nil)); err != nil {
+		return "", fmt.Errorf("run sandbox of pod %s: %w", podmill.RefOf(spec.Pod), err)
+	} else if field != "" {
+		return "", refuseSandbox(spec, field, why)
+	}
+	// A network may take longer than anything else.
+	o := op{"RunPodSandbox", podmill.RefOf(spec.Pod).String(), 2 * c.opts.timeout}
+	r, err := call(ctx, c, o, c.runtime.RunPodSandbox, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: spec.RuntimeHandler})
 	return r.GetPodSandboxId(), err
 }
 
 // StopSandbox stops a sandbox and all that runs in it.
 func (c *Client) StopSandbox(ctx context.Context, id string) error {
-	_, err := call(ctx, c, "StopPodSandbox", c.opts.timeout, c.runtime.StopPodSandbox, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id})
+	_, err := call(ctx, c, op{"StopPodSandbox", id, c.opts.timeout}, c.runtime.StopPodSandbox, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id})
 	return absent(err)
 }
 
 // RemoveSandbox removes a sandbox and its containers.
 func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
-	_, err := call(ctx, c, "RemovePodSandbox", c.opts.timeout, c.runtime.RemovePodSandbox, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
+	_, err := call(ctx, c, op{"RemovePodSandbox", id, c.opts.timeout}, c.runtime.RemovePodSandbox, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
 	return absent(err)
 }
 
-// CreateContainer creates a container.
+// CreateContainer creates a container. What it asks for and CRI cannot say, or the runtime cannot do, is a [podmill.ReasonError].
 func (c *Client) CreateContainer(ctx context.Context, spec *podmill.ContainerSpec) (string, error) {
-	sandbox, err := c.opts.sandbox(spec.Sandbox)
+	sandbox, err := c.translate.sandbox(spec.Sandbox)
 	if err != nil {
 		return "", err
 	}
-	config, err := c.opts.container(spec)
+	config, err := c.translate.container(spec)
 	if err != nil {
 		return "", err
 	}
-	r, err := call(ctx, c, "CreateContainer", c.opts.timeout, c.runtime.CreateContainer,
+	subject := fmt.Sprintf("%s of %s", spec.Container.Name, podmill.RefOf(spec.Sandbox.Pod))
+	if field, why, err := c.unmet(ctx, demands(spec.Sandbox, spec.Mounts)); err != nil {
+		return "", fmt.Errorf("create container %s: %w", subject, err)
+	} else if field != "" {
+		return "", refuse(spec, field, why)
+	}
+	r, err := call(ctx, c, op{"CreateContainer", subject, c.opts.timeout}, c.runtime.CreateContainer,
 		&runtimeapi.CreateContainerRequest{PodSandboxId: spec.SandboxID, Config: config, SandboxConfig: sandbox})
 	return r.GetContainerId(), err
 }
 
 // StartContainer starts a created container.
 func (c *Client) StartContainer(ctx context.Context, id string) error {
-	_, err := call(ctx, c, "StartContainer", c.opts.timeout, c.runtime.StartContainer, &runtimeapi.StartContainerRequest{ContainerId: id})
+	_, err := call(ctx, c, op{"StartContainer", id, c.opts.timeout}, c.runtime.StartContainer, &runtimeapi.StartContainerRequest{ContainerId: id})
 	return err
 }
 
+// maxGrace keeps what a runtime makes of seconds, and what is added to them here, from overflowing.
+const maxGrace = 100 * 365 * 24 * time.Hour
+
 // StopContainer stops a container. CRI counts in seconds; a part of one is given whole, so that nothing is killed early.
 func (c *Client) StopContainer(ctx context.Context, id string, grace time.Duration) error {
-	seconds := int64(max(0, math.Ceil(grace.Seconds())))
-	_, err := call(ctx, c, "StopContainer", max(0, grace)+c.opts.timeout, c.runtime.StopContainer,
-		&runtimeapi.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	grace = min(max(grace, 0), maxGrace)
+	_, err := call(ctx, c, op{"StopContainer", id, grace + c.opts.timeout}, c.runtime.StopContainer,
+		&runtimeapi.StopContainerRequest{ContainerId: id, Timeout: int64(math.Ceil(grace.Seconds()))})
 	return absent(err)
 }
 
 // RemoveContainer removes a container, running or not.
 func (c *Client) RemoveContainer(ctx context.Context, id string) error {
-	_, err := call(ctx, c, "RemoveContainer", c.opts.timeout, c.runtime.RemoveContainer, &runtimeapi.RemoveContainerRequest{ContainerId: id})
+	_, err := call(ctx, c, op{"RemoveContainer", id, c.opts.timeout}, c.runtime.RemoveContainer, &runtimeapi.RemoveContainerRequest{ContainerId: id})
 	return absent(err)
 }
 
@@ -75,7 +90,7 @@ func (c *Client) Exec(ctx context.Context, containerID string, command []string)
 	if deadline, ok := ctx.Deadline(); ok {
 		request.Timeout = max(1, int64(math.Ceil(time.Until(deadline).Seconds())))
 	}
-	r, err := call(ctx, c, "ExecSync", 0, c.runtime.ExecSync, request)
+	r, err := call(ctx, c, op{method: "ExecSync", subject: containerID}, c.runtime.ExecSync, request)
 	if err != nil {
 		return nil, err
 	}

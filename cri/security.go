@@ -1,7 +1,7 @@
 package cri
 
 import (
-	"path/filepath"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -35,7 +35,7 @@ func (t *translation) security(spec *podmill.ContainerSpec) (*runtimeapi.LinuxCo
 		out.Capabilities = &runtimeapi.Capability{AddCapabilities: capabilities(c.Add), DropCapabilities: capabilities(c.Drop)}
 	}
 	if own.ProcMount == nil || *own.ProcMount != corev1.UnmaskedProcMount {
-		out.MaskedPaths, out.ReadonlyPaths = maskedPaths(), readonlyPaths()
+		out.MaskedPaths, out.ReadonlyPaths = slices.Concat(maskedPaths(), t.host.masked), readonlyPaths()
 	}
 	if err := user(spec, out); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func user(spec *podmill.ContainerSpec, out *runtimeapi.LinuxContainerSecurityCon
 		out.RunAsUsername = u.Name
 	}
 	if u.GID != nil && u.UID == nil && u.Name == "" {
-		return refuse(spec.Sandbox.Pod, "securityContext.runAsGroup of container "+spec.Container.Name, "a group needs a user, set runAsUser too")
+		return refuse(spec, "securityContext.runAsGroup", "a group needs a user, set runAsUser too")
 	}
 	return nil
 }
@@ -89,43 +89,6 @@ func groups(sc *corev1.PodSecurityContext) ([]int64, runtimeapi.SupplementalGrou
 		policy = runtimeapi.SupplementalGroupsPolicy_Strict
 	}
 	return append(out, sc.SupplementalGroups...), policy
-}
-
-// seccomp returns a container's profile; without one it is unconfined, as Kubernetes has it. A Localhost profile that is not a
-// path below the root fails closed (CVE-2023-2431).
-func (t *translation) seccomp(spec *podmill.ContainerSpec, p *corev1.SeccompProfile) (*runtimeapi.SecurityProfile, error) {
-	field := "securityContext.seccompProfile of container " + spec.Container.Name
-	switch {
-	case p == nil, p.Type == corev1.SeccompProfileTypeUnconfined:
-		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, nil
-	case p.Type == corev1.SeccompProfileTypeRuntimeDefault:
-		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}, nil
-	case p.Type != corev1.SeccompProfileTypeLocalhost:
-		return nil, refuse(spec.Sandbox.Pod, field, "type "+string(p.Type)+" is not known")
-	case p.LocalhostProfile == nil || *p.LocalhostProfile == "" || !filepath.IsLocal(*p.LocalhostProfile):
-		return nil, refuse(spec.Sandbox.Pod, field, "localhostProfile has to be a path below "+t.seccompRoot)
-	}
-	return &runtimeapi.SecurityProfile{
-		ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: filepath.Join(t.seccompRoot, *p.LocalhostProfile),
-	}, nil
-}
-
-// appArmor returns a container's profile, nil to leave it to the runtime.
-func appArmor(spec *podmill.ContainerSpec, p *corev1.AppArmorProfile) (*runtimeapi.SecurityProfile, error) {
-	field := "securityContext.appArmorProfile of container " + spec.Container.Name
-	switch {
-	case p == nil:
-		return nil, nil //nolint:nilnil // nothing is asked
-	case p.Type == corev1.AppArmorProfileTypeUnconfined:
-		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}, nil
-	case p.Type == corev1.AppArmorProfileTypeRuntimeDefault:
-		return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}, nil
-	case p.Type != corev1.AppArmorProfileTypeLocalhost:
-		return nil, refuse(spec.Sandbox.Pod, field, "type "+string(p.Type)+" is not known")
-	case p.LocalhostProfile == nil || *p.LocalhostProfile == "":
-		return nil, refuse(spec.Sandbox.Pod, field, "localhostProfile has to name a loaded profile")
-	}
-	return &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Localhost, LocalhostRef: *p.LocalhostProfile}, nil
 }
 
 func selinux(o *corev1.SELinuxOptions) *runtimeapi.SELinuxOption {

@@ -1,0 +1,67 @@
+package cri
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/podmill/podmill/internal/cpu"
+)
+
+// Option changes a default of a [Client].
+type Option func(*options)
+
+type options struct {
+	timeout     time.Duration
+	patience    time.Duration
+	cpuPeriod   time.Duration
+	seccompRoot string
+	observer    Observer
+}
+
+func defaults() options {
+	return options{
+		timeout:     2 * time.Minute,
+		patience:    10 * time.Second,
+		cpuPeriod:   cpu.DefaultPeriod * time.Microsecond,
+		seccompRoot: "/var/lib/kubelet/seccomp",
+	}
+}
+
+// WithTimeout is how long the runtime may take for a call, beside the grace period of a stop; running a sandbox, with its network, may take twice
+// as long. The default is the kubelet's 2 minutes. Pulls and commands take as long as their contexts let them.
+func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
+
+// WithPatience is how long [Dial] waits for a runtime that is not there yet, or not ready; the default is 10 s, and 0 tries once.
+func WithPatience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+
+// WithCPUPeriod is the period of CPU limits, 1 ms to 1 s; the default is 100 ms. A limit means the same with any.
+func WithCPUPeriod(d time.Duration) Option { return func(o *options) { o.cpuPeriod = d } }
+
+// WithSeccompRoot is the absolute directory below which Localhost seccomp profiles are; the default is the kubelet's
+// /var/lib/kubelet/seccomp.
+func WithSeccompRoot(dir string) Option { return func(o *options) { o.seccompRoot = dir } }
+
+// WithObserver says who is told of calls.
+func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }
+
+func (o *options) validate() error {
+	var errs []error
+	if o.timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout %v is not positive", o.timeout))
+	}
+	if o.cpuPeriod < time.Millisecond || o.cpuPeriod > time.Second {
+		errs = append(errs, fmt.Errorf("CPU period %v is not between 1ms and 1s", o.cpuPeriod))
+	}
+	if !filepath.IsAbs(o.seccompRoot) {
+		errs = append(errs, fmt.Errorf("seccomp root %q is not an absolute path", o.seccompRoot))
+	}
+	return errors.Join(errs...)
+}
+
+// Observer is told of what a client does. A nil func is not called; each returns at once.
+type Observer struct {
+	// Called follows each call, with CRI's name of the method. The code of an error is found with gRPC's status.Code.
+	Called func(method string, took time.Duration, err error)
+}
