@@ -1,0 +1,127 @@
+package cri
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podmill/podmill"
+)
+
+func TestRuntimeStatus(t *testing.T) {
+	s := newServer(t)
+	s.on("Status", says(&runtimeapi.StatusResponse{
+		Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
+			{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Reason: "NetworkPluginNotReady", Message: "no CNI"}, {Type: "Other", Status: true}, {},
+		}},
+		RuntimeHandlers: []*runtimeapi.RuntimeHandler{{}, {Name: "kata"}},
+	}))
+	for driver, answer := range map[string]answer{
+		"systemd":  says(&runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: runtimeapi.CgroupDriver_SYSTEMD}}),
+		"cgroupfs": says(&runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: runtimeapi.CgroupDriver_CGROUPFS}}),
+		"":         fails(status.Error(codes.Unimplemented, "unknown method RuntimeConfig for service runtime.v1.RuntimeService")),
+	} {
+		s.on("RuntimeConfig", answer)
+		if s.grpc == nil {
+			s.start(t)
+		}
+		got, err := s.dial(t).RuntimeStatus(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &podmill.RuntimeStatus{
+			Name: "fake", Version: "1", CgroupDriver: driver, RuntimeReady: podmill.Condition{OK: true},
+			NetworkReady: podmill.Condition{Reason: "NetworkPluginNotReady", Message: "no CNI"}, Handlers: []string{"", "kata"},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+// A runtime that is too old for a field leaves it out without a word. What a pod's security hangs on is refused instead.
+func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
+	strict := corev1.SupplementalGroupsPolicyStrict
+	ids := &podmill.IDMappings{UIDs: []podmill.IDMapping{{Host: 65536, Length: 65536}}, GIDs: []podmill.IDMapping{{Host: 65536, Length: 65536}}}
+	able := &runtimeapi.StatusResponse{
+		Features: &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true, UserNamespacesHostNetwork: true},
+		RuntimeHandlers: []*runtimeapi.RuntimeHandler{
+			{}, {Name: "runc", Features: &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true, UserNamespaces: true}},
+		},
+	}
+	for name, tc := range map[string]struct {
+		change func(*podmill.ContainerSpec)
+		want   string
+	}{
+		"strict groups": {func(c *podmill.ContainerSpec) {
+			c.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: &strict}
+		}, "securityContext.supplementalGroupsPolicy Strict"},
+		"user namespace": {func(c *podmill.ContainerSpec) { c.Sandbox.IDMappings = ids }, "hostUsers: false"},
+		"user namespace in the host's network": {func(c *podmill.ContainerSpec) {
+			c.Sandbox.IDMappings, c.Sandbox.Pod.Spec.HostNetwork = ids, true
+		}, "hostUsers: false"},
+		"recursive read-only": {func(c *podmill.ContainerSpec) {
+			c.Mounts = []podmill.Mount{{ContainerPath: "/m", HostPath: "/m", ReadOnly: true, RecursiveReadOnly: true}}
+		}, "recursiveReadOnly of the mount at /m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{})).on("CreateContainer", says(&runtimeapi.CreateContainerResponse{}))
+			s.start(t)
+			old := s.dial(t)
+			spec := containerSpec(sandboxSpec(testPod()), 0)
+			spec.Sandbox.RuntimeHandler = "runc"
+			tc.change(spec)
+			_, err := old.CreateContainer(t.Context(), spec)
+			var refused *podmill.ReasonError
+			if !errors.As(err, &refused) || refused.Reason != "CreateContainerConfigError" ||
+				!strings.Contains(refused.Message, "container web of pod shop/cart(7b4c): "+tc.want+": the runtime, fake 1, does not support it") {
+				t.Errorf("error %v, want that of %s", err, tc.want)
+			}
+			if len(spec.Mounts) == 0 {
+				if _, err := old.RunSandbox(t.Context(), spec.Sandbox); !errors.As(err, &refused) || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("error of the sandbox %v, want that of %s", err, tc.want)
+				}
+			}
+			if n := s.called("CreateContainer") + s.called("RunPodSandbox"); n != 0 {
+				t.Errorf("the runtime was asked %d times", n)
+			}
+
+			s.on("Status", says(able))
+			able := s.dial(t)
+			if _, err := able.CreateContainer(t.Context(), spec); err != nil {
+				t.Error(err)
+			}
+			if _, err := able.RunSandbox(t.Context(), spec.Sandbox); err != nil {
+				t.Error(err)
+			}
+			spec.Sandbox.RuntimeHandler = "another"
+			if _, err := able.CreateContainer(t.Context(), spec); name != "strict groups" && err == nil {
+				t.Error("the features of one runtime handler are taken for those of another")
+			}
+		})
+	}
+}
+
+// An ordinary pod costs no call but its own.
+func TestOrdinaryPodsAskForNothing(t *testing.T) {
+	s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{PodSandboxId: "s1"})).on("CreateContainer", says(&runtimeapi.CreateContainerResponse{ContainerId: "c1"}))
+	c := s.start(t).dial(t)
+	before := s.called("Status") + s.called("Version")
+	sandbox, err := c.RunSandbox(t.Context(), sandboxSpec(testPod()))
+	if err != nil || sandbox != "s1" {
+		t.Errorf("%q, %v", sandbox, err)
+	}
+	container, err := c.CreateContainer(t.Context(), containerSpec(sandboxSpec(testPod()), 0))
+	if err != nil || container != "c1" {
+		t.Errorf("%q, %v", container, err)
+	}
+	if n := s.called("Status") + s.called("Version") - before; n != 0 {
+		t.Errorf("%d calls more", n)
+	}
+}

@@ -1,0 +1,317 @@
+package cri
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// testPod is a pod of one container.
+func testPod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "7b4c"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+	}
+}
+
+// sandboxSpec resolves a pod as an agent might.
+func sandboxSpec(pod *corev1.Pod) *podmill.SandboxSpec {
+	spec := &podmill.SandboxSpec{
+		Pod: pod, Attempt: 1, Hostname: pod.Name, LogDirectory: fmt.Sprintf("/var/log/pods/%s_%s_%s", pod.Namespace, pod.Name, pod.UID),
+		CgroupParent: "/kubepods/pod" + string(pod.UID), Annotations: pod.Annotations,
+		Labels: map[string]string{
+			podmill.LabelPodUID: string(pod.UID), podmill.LabelPodNamespace: pod.Namespace, podmill.LabelPodName: pod.Name,
+		},
+	}
+	maps.Copy(spec.Labels, pod.Labels)
+	if pod.Spec.RuntimeClassName != nil {
+		spec.RuntimeHandler = *pod.Spec.RuntimeClassName
+	}
+	if d := pod.Spec.DNSConfig; d != nil {
+		spec.DNS = &podmill.DNS{Servers: d.Nameservers, Searches: d.Searches}
+	}
+	if pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers {
+		ids := []podmill.IDMapping{{Container: 0, Host: 65536, Length: 65536}}
+		spec.IDMappings = &podmill.IDMappings{UIDs: ids, GIDs: ids}
+	}
+	return spec
+}
+
+// containerSpec resolves the nth container of a pod, in the order of starts.
+func containerSpec(sandbox *podmill.SandboxSpec, n int) *podmill.ContainerSpec {
+	var c *corev1.Container
+	for each := range lifecycle.Containers(sandbox.Pod) {
+		if n--; n == -1 {
+			c = each
+		}
+	}
+	spec := &podmill.ContainerSpec{
+		Sandbox: sandbox, SandboxID: "s1", Container: c, Attempt: 2, Image: "sha256:" + c.Name,
+		Command: c.Command, Args: c.Args, WorkingDir: c.WorkingDir, OOMScoreAdj: 1000, LogPath: c.Name + "/2.log", CgroupParent: sandbox.CgroupParent,
+		Labels:      map[string]string{podmill.LabelPodUID: string(sandbox.Pod.UID), podmill.LabelContainerName: c.Name},
+		Annotations: map[string]string{podmill.AnnotationRestartCount: "2"},
+	}
+	for _, v := range c.Env {
+		spec.Env = append(spec.Env, podmill.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	for _, m := range c.VolumeMounts {
+		mount := podmill.Mount{ContainerPath: m.MountPath, HostPath: "/volumes/" + m.Name, ReadOnly: m.ReadOnly, RecursiveReadOnly: m.RecursiveReadOnly != nil}
+		if m.MountPropagation != nil {
+			mount.Propagation = *m.MountPropagation
+		}
+		for _, v := range sandbox.Pod.Spec.Volumes {
+			if v.Name == m.Name && v.Image != nil {
+				mount.HostPath, mount.Image, mount.ImageSubPath = "", "sha256:"+v.Name, m.SubPath
+			}
+		}
+		mount.IDMappings = sandbox.IDMappings
+		spec.Mounts = append(spec.Mounts, mount)
+	}
+	if sc := c.SecurityContext; sc != nil && (sc.RunAsUser != nil || sc.RunAsGroup != nil) {
+		spec.User = &podmill.User{UID: sc.RunAsUser, GID: sc.RunAsGroup}
+	}
+	return spec
+}
+
+// translator is one on a machine with cgroup v1, or with cgroup v2 and all that a machine may have.
+func translator(v2 bool) *translation {
+	t := &translation{cpuPeriod: 100_000, seccompRoot: "/seccomp"}
+	if v2 {
+		t.host = host{cgroupV2: true, swapLimits: true, pageSizes: []string{"1GB", "2MB"}, masked: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}}
+	}
+	return t
+}
+
+// text is a message in protobuf's text format, without the white space that is meant to make it unstable.
+func text(m proto.Message) string {
+	out := prototext.MarshalOptions{Multiline: true}.Format(m)
+	return regexp.MustCompile(`(?m)^(\s*\w+): +`).ReplaceAllString(out, "$1: ")
+}
+
+// TestTranslation shows what CRI is told of the pods in testdata. go test -update writes anew what has changed, to be read.
+func TestTranslation(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no pods in testdata", err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pod corev1.Pod
+			if err := yaml.UnmarshalStrict(data, &pod); err != nil {
+				t.Fatal(err)
+			}
+			got := translated(t, translator(strings.HasSuffix(name, "-v2")), &pod)
+			if name != "plain" { // which shows the lists that are always the same
+				got = strings.ReplaceAll(got, always(maskedPaths(), "masked_paths"), "    masked_paths: (always)\n")
+				got = strings.ReplaceAll(got, always(readonlyPaths(), "readonly_paths"), "    readonly_paths: (always)\n")
+			}
+			compare(t, strings.TrimSuffix(path, ".yaml")+".golden", got)
+		})
+	}
+}
+
+// always is a list of a message as text.
+func always(paths []string, field string) string {
+	var out strings.Builder
+	for _, p := range paths {
+		fmt.Fprintf(&out, "    %s: %q\n", field, p)
+	}
+	return out.String()
+}
+
+func translated(t *testing.T, tr *translation, pod *corev1.Pod) string {
+	spec := sandboxSpec(pod)
+	sandbox, err := tr.sandbox(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := "# sandbox\n" + text(sandbox)
+	n := 0
+	for c := range lifecycle.Containers(pod) {
+		container, err := tr.container(containerSpec(spec, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += "\n# container " + c.Name + "\n" + text(container)
+		n++
+	}
+	return out
+}
+
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); see the -update flag\n%s", path, diff)
+	}
+}
+
+// What an agent has resolved wins: nothing of the pod's own words is told.
+func TestResolvedFieldsWin(t *testing.T) {
+	pod := testPod()
+	pod.Spec.Hostname, pod.Spec.RuntimeClassName = "unresolved", new(string)
+	pod.Spec.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"unresolved"}}
+	unresolved := int64(99)
+	c := &pod.Spec.Containers[0]
+	c.Image, c.Command, c.Args, c.WorkingDir = "", []string{"unresolved"}, []string{"unresolved"}, "/unresolved"
+	c.Env = []corev1.EnvVar{{Name: "UNRESOLVED"}}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "unresolved", MountPath: "/unresolved"}}
+	c.SecurityContext = &corev1.SecurityContext{RunAsUser: &unresolved, RunAsGroup: &unresolved}
+	spec := sandboxSpec(pod)
+	spec.Hostname, spec.DNS, spec.RuntimeHandler = "", nil, ""
+	container := containerSpec(spec, 0)
+	container.Command, container.Args, container.WorkingDir, container.Env, container.Mounts, container.User = nil, nil, "", nil, nil, nil
+	tr := translator(false)
+	sandboxConfig, err := tr.sandbox(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	containerConfig, err := tr.container(container)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range []string{text(sandboxConfig), text(containerConfig)} {
+		if strings.Contains(strings.ToLower(told), "unresolved") || strings.Contains(told, "99") {
+			t.Error(told)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// What cannot be told is refused by name, and never left out. B094: a Localhost profile that is not below the root is never unconfined.
+func TestRefusals(t *testing.T) {
+	seccomp := func(p *string) func(*podmill.ContainerSpec) {
+		return func(c *podmill.ContainerSpec) {
+			c.Container.SecurityContext = &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: "Localhost", LocalhostProfile: p}}
+		}
+	}
+	appArmor := func(p *corev1.AppArmorProfile) func(*podmill.ContainerSpec) {
+		return func(c *podmill.ContainerSpec) {
+			c.Container.SecurityContext = &corev1.SecurityContext{AppArmorProfile: p}
+		}
+	}
+	const below = "securityContext.seccompProfile: localhostProfile has to be a path below /seccomp"
+	for name, tc := range map[string]struct {
+		change func(*podmill.ContainerSpec)
+		want   string
+	}{
+		"seccomp nil":      {seccomp(nil), below},
+		"seccomp empty":    {seccomp(ptr("")), below},
+		"seccomp parent":   {seccomp(ptr("../x")), below},
+		"seccomp deep":     {seccomp(ptr("a/../../x")), below},
+		"seccomp absolute": {seccomp(ptr("/etc/passwd")), below},
+		"seccomp root":     {seccomp(ptr(".")), below},
+		"seccomp of the pod": {func(c *podmill.ContainerSpec) {
+			c.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: "Localhost"}}
+		}, below},
+		"seccomp type": {func(c *podmill.ContainerSpec) {
+			c.Container.SecurityContext = &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: "Other"}}
+		}, "securityContext.seccompProfile: type Other is not known"},
+		"AppArmor nil":       {appArmor(&corev1.AppArmorProfile{Type: "Localhost"}), "securityContext.appArmorProfile: localhostProfile has to name a loaded profile"},
+		"AppArmor empty":     {appArmor(&corev1.AppArmorProfile{Type: "Localhost", LocalhostProfile: ptr("")}), "securityContext.appArmorProfile: localhostProfile has to name"},
+		"AppArmor type":      {appArmor(&corev1.AppArmorProfile{}), "securityContext.appArmorProfile: type  is not known"},
+		"block device":       {func(c *podmill.ContainerSpec) { c.Container.VolumeDevices = make([]corev1.VolumeDevice, 1) }, "volumeDevices: "},
+		"claim":              {func(c *podmill.ContainerSpec) { c.Container.Resources.Claims = make([]corev1.ResourceClaim, 1) }, "resources.claims: "},
+		"cgroup parent":      {func(c *podmill.ContainerSpec) { c.CgroupParent = "/other" }, "cgroup parent /other: "},
+		"no label":           {func(c *podmill.ContainerSpec) { c.Labels = nil }, "labels: without io.kubernetes.pod.uid"},
+		"group without user": {func(c *podmill.ContainerSpec) { c.User = &podmill.User{GID: ptr(int64(1))} }, "securityContext.runAsGroup: a group needs a user"},
+		"mount of nothing":   {func(c *podmill.ContainerSpec) { c.Mounts = []podmill.Mount{{ContainerPath: "/m"}} }, "mount at /m: there is nothing to mount"},
+		"propagation": {func(c *podmill.ContainerSpec) {
+			c.Mounts = []podmill.Mount{{ContainerPath: "/m", HostPath: "/h", Propagation: "Sideways"}}
+		}, "mount at /m: propagation Sideways is not known"},
+		"signal": {func(c *podmill.ContainerSpec) {
+			c.Container.Lifecycle = &corev1.Lifecycle{StopSignal: ptr(corev1.Signal("SIGNOW"))}
+		}, "lifecycle.stopSignal: SIGNOW is not a signal"},
+		"signal by CRI's name": {func(c *podmill.ContainerSpec) {
+			c.Container.Lifecycle = &corev1.Lifecycle{StopSignal: ptr(corev1.Signal("RUNTIME_DEFAULT"))}
+		}, "lifecycle.stopSignal: RUNTIME_DEFAULT is not a signal"},
+		"no IDs": {func(c *podmill.ContainerSpec) { c.Sandbox.Pod.Spec.HostUsers = ptr(false) }, "hostUsers: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := containerSpec(sandboxSpec(testPod()), 0)
+			tc.change(spec)
+			config, err := translator(false).container(spec)
+			var refused *podmill.ReasonError
+			if !errors.As(err, &refused) || !strings.Contains(refused.Message, "pod shop/cart(7b4c): "+tc.want) || refused.Reason == "" {
+				t.Errorf("error %v and\n%v\nwant the error %s", err, config, tc.want)
+			}
+		})
+	}
+}
+
+func TestSandboxRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*podmill.SandboxSpec)
+		want   string
+	}{
+		"no label": {func(s *podmill.SandboxSpec) { s.Labels = nil }, "labels: without io.kubernetes.pod.uid"},
+		"no UID":   {func(s *podmill.SandboxSpec) { s.Pod.UID, s.Labels = "", nil }, "labels: without io.kubernetes.pod.uid"},
+		"no IDs":   {func(s *podmill.SandboxSpec) { s.Pod.Spec.HostUsers = ptr(false) }, "hostUsers: "},
+		"protocol": {func(s *podmill.SandboxSpec) {
+			s.Pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 1, Protocol: "DCCP"}}
+		}, "ports of container web: protocol DCCP"},
+		"groups policy": {func(s *podmill.SandboxSpec) {
+			s.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: ptr(corev1.SupplementalGroupsPolicy("Some"))}
+		}, "securityContext.supplementalGroupsPolicy: Some is not known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := sandboxSpec(testPod())
+			tc.change(spec)
+			config, err := translator(false).sandbox(spec)
+			var refused *podmill.ReasonError
+			if !errors.As(err, &refused) || refused.Reason != "ConfigPodSandboxError" || !strings.Contains(refused.Message, ": "+tc.want) {
+				t.Errorf("error %v and\n%v\nwant the error %s", err, config, tc.want)
+			}
+		})
+	}
+}
+
+// Every signal that a Pod may name is one that CRI has.
+func TestSignals(t *testing.T) {
+	for _, signal := range []corev1.Signal{corev1.SIGABRT, corev1.SIGTERM, corev1.SIGUSR1, corev1.SIGRTMIN, corev1.SIGRTMINPLUS15, corev1.SIGRTMAXMINUS14, corev1.SIGRTMAX} {
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		spec.Container.Lifecycle = &corev1.Lifecycle{StopSignal: &signal}
+		config, err := translator(false).container(spec)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(signal))
+		if got := config.StopSignal.String(); got != "SIGNAL_"+want {
+			t.Errorf("%s is %s", signal, got)
+		}
+	}
+}
