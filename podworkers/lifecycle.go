@@ -154,7 +154,7 @@ func (l *life) hasten(k podmill.Kill, now time.Time) effects {
 		return effects{}
 	}
 	*l.stop, l.fresh = next, true
-	if l.running && l.state == Terminating && !l.cancelled {
+	if l.running {
 		l.cancelled = true
 		return effects{cancel: ErrHastened}
 	}
@@ -189,7 +189,7 @@ func (l *life) end(during State, finished bool, err error, now time.Time, p pace
 		return effects{}
 	case err != nil:
 		l.failures, l.err = l.failures+1, err
-		l.wake, l.soonest = now.Add(p.retry(l.failures)), now.Add(p.backoff)
+		l.wake, l.soonest = now.Add(p.retry(l.failures)), now.Add(p.retry(1))
 		return effects{}
 	}
 	l.failures, l.err = 0, nil
@@ -224,7 +224,7 @@ func (l *life) due() (at time.Time, ok bool) {
 		return time.Time{}, false
 	case l.fresh:
 		return time.Time{}, true
-	case l.failures > 0 && l.hinted && l.soonest.Before(l.wake):
+	case l.failures > 0 && l.hinted:
 		return l.soonest, true
 	case l.failures > 0:
 		return l.wake, true
@@ -248,8 +248,6 @@ func grace(pod *corev1.Pod, k podmill.Kill) int64 {
 	switch {
 	case k.GracePeriodSeconds != nil:
 		g = *k.GracePeriodSeconds
-	case pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil:
-		g = *pod.DeletionGracePeriodSeconds
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
 		g = *pod.Spec.TerminationGracePeriodSeconds
 	}

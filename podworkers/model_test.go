@@ -64,7 +64,9 @@ func play(t *testing.T, s script) (faults, history []string) {
 			pass(e.pause)
 			p.look()
 		}
+		p.mu.Lock()
 		p.moods = nil
+		p.mu.Unlock()
 		pass(10 * time.Minute)
 		p.look()
 		p.converged()
@@ -98,7 +100,7 @@ type promise struct {
 func (p *player) start(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	p.open = true
+	p.open.Store(true)
 	go func() {
 		defer close(done)
 		_ = p.Run(ctx)
@@ -106,25 +108,21 @@ func (p *player) start(t *testing.T) {
 	p.stop = func() {
 		cancel()
 		<-done
-		p.open = false
+		p.open.Store(false)
 	}
 	synctest.Wait()
 }
 
 func (p *player) do(t *testing.T, e event, version string) {
-	rec := p.record(e.uid)
-	p.say("event %d %s %d", e.kind, e.uid, e.grace)
+	newest, life := p.foresee(e, version)
 	switch e.kind {
 	case update, updateDeleted, updateEnded:
-		p.want(rec, e, version)
-		p.Update(rec.newest)
+		p.Update(newest)
 	case hint:
 		p.Sync(e.uid)
 	case kill:
-		rec.ends = rec.newest != nil
-		p.kills[e.uid] = append(p.kills[e.uid], promise{p.Kill(e.uid, after(e.grace)), rec.life})
+		p.kills[e.uid] = append(p.kills[e.uid], promise{p.Kill(e.uid, after(e.grace)), life})
 	case remove:
-		rec.newest = nil
 		p.Remove(e.uid)
 	case orphaned:
 		p.Orphan(&podmill.RuntimePod{PodRef: podmill.PodRef{UID: e.uid, Name: nameOf[e.uid]}})
@@ -134,6 +132,23 @@ func (p *player) do(t *testing.T, e event, version string) {
 		p.start(t)
 	}
 	synctest.Wait()
+}
+
+// foresee tells the referee of an event.
+func (p *player) foresee(e event, version string) (newest *corev1.Pod, life int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.say("event %d %s %d", e.kind, e.uid, e.grace)
+	rec := p.record(e.uid)
+	switch e.kind {
+	case update, updateDeleted, updateEnded:
+		p.want(rec, e, version)
+	case kill:
+		rec.ends = rec.newest != nil
+	case remove:
+		rec.newest = nil
+	}
+	return rec.newest, rec.life
 }
 
 // want makes the next version of a pod what its source wants. What is deleted stays so.
@@ -162,9 +177,11 @@ func (p *player) want(rec *record, e event, version string) {
 
 // look checks what must hold at any time.
 func (p *player) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for uid, promises := range p.kills {
 		for _, k := range promises {
-			if rec := p.pods[uid]; closed(k.done) && rec.runs && rec.life == k.life {
+			if rec := p.pods[uid]; isClosed(k.done) && rec.runs && rec.life == k.life {
 				p.object("%s runs after it was said to have stopped", uid)
 			}
 		}
@@ -173,6 +190,8 @@ func (p *player) look() {
 
 // converged checks what must hold when nothing happens any more.
 func (p *player) converged() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	got := map[types.UID]podworkers.PodState{}
 	for _, s := range p.Pods() {
 		got[s.UID] = s
@@ -205,7 +224,7 @@ func (p *player) converged() {
 	}
 	for uid, promises := range p.kills {
 		for _, k := range promises {
-			if !closed(k.done) {
+			if !isClosed(k.done) {
 				p.object("nobody is told that %s has stopped", uid)
 			}
 		}

@@ -3,14 +3,12 @@ package podworkers_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podworkers"
@@ -83,10 +81,15 @@ func TestEachStateStartsWithoutTheTroublesOfTheOneBefore(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		s.told()
+		s.StopFunc = untilDeadline
 		w.Remove("a")
+		if p := w.Pods()[0]; p.Failures != 0 || p.Err != nil {
+			t.Errorf("%+v", p)
+		}
+		pass(time.Minute)
 		s.expect(t, `
 			1h0m0s stop a by 1h0m30s
-			1h0m0s clean a`)
+			1h0m30s clean a`)
 	})
 }
 
@@ -115,6 +118,28 @@ func TestStoppingAndCleaningUpAreRepeatedToo(t *testing.T) {
 	}, podworkers.WithBackoff(time.Second, time.Second))
 }
 
+func TestARetryComesBeforeAResync(t *testing.T) {
+	var failed time.Time
+	var took time.Duration
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		w.Update(pod("a"))
+		w.Update(pod("b"))
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) {
+			if failed.IsZero() {
+				failed = time.Now()
+				return false, errSync
+			}
+			took = time.Since(failed)
+			return false, nil
+		}
+		w.Sync("a")
+		pass(time.Second)
+		if took == 0 {
+			t.Error("there was none")
+		}
+	}, podworkers.WithResync(time.Minute))
+}
+
 func TestAHintShortensABackoffToItsFirstStep(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		n := 0
@@ -138,30 +163,34 @@ func TestAHintShortensABackoffToItsFirstStep(t *testing.T) {
 }
 
 func TestOneStuckPodDelaysNoOther(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w calm, s *story) {
+	synctest.Test(t, func(t *testing.T) {
 		unblock := make(chan struct{})
-		defer close(unblock)
-		var mu sync.Mutex
-		synced := map[types.UID]bool{}
-		s.SyncPodFunc = func(_ context.Context, pod *corev1.Pod) (bool, error) {
+		var synced atomic.Int32
+		s := &story{SyncPodFunc: func(_ context.Context, pod *corev1.Pod) (bool, error) {
 			if pod.Namespace == "stuck" {
 				<-unblock
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			synced[pod.UID] = true
+			synced.Add(1)
 			return false, nil
+		}}
+		w := podworkers.New(s)
+		both := func(uid string) {
+			w.Update(pod(uid, func(pod *corev1.Pod) { pod.Namespace = "stuck" }))
+			w.Update(pod(uid + "-well"))
 		}
-		for _, uid := range []string{"a", "b", "c", "d", "e", "f"} {
-			p := pod("stuck-" + uid)
-			p.Namespace = "stuck"
-			w.Update(p)
-			w.Update(pod(uid))
-			synctest.Wait()
+		for _, uid := range []string{"a", "b", "c"} {
+			both(uid)
 		}
-		if len(synced) != 6 {
-			t.Errorf("synced: %v", synced)
+		stop := start(t, w)
+		for _, uid := range []string{"d", "e", "f"} {
+			both(uid)
 		}
+		synctest.Wait()
+		if n := synced.Load(); n != 6 {
+			t.Errorf("%d of 6 were synced", n)
+		}
+		close(unblock)
+		stop()
 	})
 }
 

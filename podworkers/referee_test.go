@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ type referee struct {
 	began   time.Time
 	pods    map[types.UID]*record
 	lives   map[*corev1.Pod]int
-	open    bool // Run runs
+	open    atomic.Bool // Run runs
 	moods   []mood
 	calls   int
 	history []string
@@ -85,7 +86,7 @@ func (r *referee) call(ctx context.Context, uid types.UID, name string, check fu
 	if rec.busy {
 		r.object("%s %s: another sync of it is in flight", name, uid)
 	}
-	if !r.open {
+	if !r.open.Load() {
 		r.object("%s %s: Run does not run", name, uid)
 	}
 	rec.busy = true

@@ -71,7 +71,7 @@ func (s *story) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmi
 }
 
 func (s *story) SyncTerminatingRuntimePod(ctx context.Context, pod *podmill.RuntimePod) error {
-	s.note("stop orphan %s", pod.UID)
+	s.note("stop orphan %s", pod.PodRef)
 	if s.OrphanFunc == nil {
 		return nil
 	}
@@ -185,6 +185,10 @@ func expectStates(t *testing.T, w interface{ Pods() []podworkers.PodState }, wan
 
 func closed(c <-chan struct{}) bool {
 	synctest.Wait()
+	return isClosed(c)
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

@@ -78,9 +78,11 @@ func (w *Workers) open(c *crew) bool {
 func (w *Workers) close(cause error) {
 	w.mu.Lock()
 	c := w.crew
-	c.closed, c.ready = true, queue{}
+	c.closed = true
+	for c.ready.pop() != nil {
+		continue
+	}
 	for _, inc := range w.pods {
-		inc.queued, inc.follows = false, nil
 		if inc.running {
 			inc.abort()
 			inc.cancel(cause)

@@ -133,15 +133,6 @@ func TestASyncerMayCallTheWorkers(t *testing.T) {
 	})
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 func TestTheObserverSeesEveryStepInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

@@ -67,14 +67,15 @@ func TestAPodThatCameBackIsKilledWithItsFormerSelf(t *testing.T) {
 		w.Remove("a")
 		w.Update(pod("a", v("2")))
 		done := w.Kill("a", after(5))
+		w.Update(pod("a", v("3")))
 		pass(time.Hour)
 		s.expect(t, `
 			0s sync a
 			0s stop a by 30s
 			0s stop a by 5s
 			5s clean a
-			5s stop a/2 by 10s
-			10s clean a/2`)
+			5s stop a/3 by 10s
+			10s clean a/3`)
 		if !closed(done) {
 			t.Error("nobody is told that it has stopped")
 		}
@@ -129,6 +130,28 @@ func TestOfSeveralThatWaitForANameTheNewestGoesFirst(t *testing.T) {
 			6s stop c by 36s
 			6s clean c
 			6s sync b/2`)
+		expectStates(t, w, "b syncing", "c finished")
+	})
+}
+
+func TestAPodThatEndsInItsLineIsOutOfIt(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		s.StopFunc = func(ctx context.Context, pod *corev1.Pod, _ podmill.Termination) error {
+			return sleep(ctx, map[types.UID]time.Duration{"a": 5 * time.Second, "c": 10 * time.Second}[pod.UID])
+		}
+		w.Update(pod("a", static("web")))
+		w.Update(pod("b", static("web")))
+		w.Update(pod("c", static("web")))
+		w.Kill("c", podmill.Kill{})
+		w.Remove("a")
+		pass(time.Minute)
+		s.expect(t, `
+			0s sync a
+			0s stop c by 30s
+			0s stop a by 30s
+			5s clean a
+			5s sync b
+			10s clean c`)
 		expectStates(t, w, "b syncing", "c finished")
 	})
 }
@@ -195,8 +218,10 @@ func TestAnOrphanIsTornDownAndForgotten(t *testing.T) {
 		w.Remove("a")
 		done := w.Kill("a", after(0))
 		expectStates(t, w, "a terminating")
+		if at := w.Pods()[0].Deadline; !at.IsZero() {
+			t.Errorf("it has a deadline of which nobody knows: %v", at)
+		}
 		w.Sync("a")
-		w.Orphan(orphan("a", ""))
 		if closed(done) {
 			t.Error("it is said to have stopped before it has")
 		}
@@ -204,9 +229,31 @@ func TestAnOrphanIsTornDownAndForgotten(t *testing.T) {
 		if !closed(done) {
 			t.Error("nobody is told that it has stopped")
 		}
-		s.expect(t, `0s stop orphan a`)
+		s.expect(t, `0s stop orphan default/(a)`)
 		expectStates(t, w)
 	})
+}
+
+func TestAnOrphanIsTornDownAsItWasSeenLast(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		newer := orphan("a", "web")
+		newer.Containers = []podmill.Container{{Name: "c"}}
+		var seen *podmill.RuntimePod
+		s.OrphanFunc = func(_ context.Context, pod *podmill.RuntimePod) error {
+			seen = pod
+			if pod != newer {
+				return errSync
+			}
+			return nil
+		}
+		w.Orphan(orphan("a", "web"))
+		w.Orphan(newer)
+		pass(time.Second)
+		if seen != newer {
+			t.Errorf("it was torn down as %v", seen)
+		}
+		expectStates(t, w)
+	}, podworkers.WithBackoff(time.Second, time.Second))
 }
 
 func TestAnOrphanGivesWayToAPod(t *testing.T) {
@@ -218,7 +265,7 @@ func TestAnOrphanGivesWayToAPod(t *testing.T) {
 		pass(5 * time.Second)
 		w.Orphan(orphan("a", "")) // a listing that is older than the pod
 		s.expect(t, `
-			0s stop orphan a
+			0s stop orphan default/(a)
 			5s sync a`)
 		expectStates(t, w, "a syncing")
 	})
@@ -234,9 +281,9 @@ func TestAStaticPodWaitsForAnOrphanOfItsName(t *testing.T) {
 		w.Orphan(orphan("older", "db")) // came too late to be waited for, and does not wait either
 		pass(time.Minute)
 		s.expect(t, `
-			0s stop orphan old
+			0s stop orphan default/web(old)
 			0s sync other
-			0s stop orphan older
+			0s stop orphan default/db(older)
 			5s sync new`)
 	})
 }

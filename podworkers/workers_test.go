@@ -82,8 +82,9 @@ func TestAKillOutlivesLaterUpdates(t *testing.T) {
 		synctest.Wait()
 		w.Update(pod("a", v("2")))
 		w.Sync("a")
-		w.Kill("a", after(5))
 		w.Kill("a", after(20))
+		w.Kill("a", after(5))
+		w.Kill("a", after(10))
 		w.Update(pod("a", v("3")))
 		pass(time.Second)
 		close(unblock)
@@ -209,6 +210,26 @@ func TestTheGraceOfAPod(t *testing.T) {
 	}
 }
 
+func TestANearerDeadlineDoesNotWaitForABackoff(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		s.StopFunc = func(_ context.Context, _ *corev1.Pod, term podmill.Termination) error {
+			if term.GracePeriodSeconds > 0 {
+				return errSync
+			}
+			return nil
+		}
+		w.Update(pod("a"))
+		w.Remove("a")
+		pass(time.Second)
+		w.Kill("a", after(0))
+		s.expect(t, `
+			0s sync a
+			0s stop a by 30s
+			1s stop a by 1s
+			1s clean a`)
+	}, podworkers.WithBackoff(time.Minute, time.Minute))
+}
+
 func TestTheGraceStartsToRunWhenTheStopBegins(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { time.Sleep(time.Minute); return false, nil }
@@ -285,6 +306,40 @@ func TestADeletionAfterTheEndIsPassedOnOnce(t *testing.T) {
 	})
 }
 
+func TestAPodIsForgottenOnlyBetweenSyncs(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		w.Update(pod("a", phase(corev1.PodFailed)))
+		s.CleanFunc = func(ctx context.Context, _ *corev1.Pod) error { return sleep(ctx, 5*time.Second) }
+		w.Update(pod("a", podmilltest.Deleted(0)))
+		w.Remove("a")
+		w.Update(pod("a", v("again")))
+		pass(time.Minute)
+		s.expect(t, `
+			0s stop a by 30s
+			0s clean a
+			0s clean a*
+			5s sync a/again`)
+	})
+}
+
+func TestNothingIsDoneForAPodThatIsForgotten(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		w.Update(pod("failing", phase(corev1.PodFailed)))
+		w.Update(pod("waiting", phase(corev1.PodFailed)))
+		s.CleanFunc = func(context.Context, *corev1.Pod) error { return errSync }
+		w.Update(pod("failing", podmilltest.Deleted(0)))
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) { return false, sleep(ctx, time.Minute) }
+		w.Update(pod("busy"))
+		w.Update(pod("waiting", podmilltest.Deleted(0)))
+		s.told()
+		w.Remove("failing")
+		w.Remove("waiting")
+		expectStates(t, w, "busy syncing")
+		pass(time.Hour)
+		s.expect(t, ``)
+	}, podworkers.WithParallel(1))
+}
+
 func TestADeletionDuringCleanUpIsPassedOn(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		s.CleanFunc = func(ctx context.Context, _ *corev1.Pod) error { return sleep(ctx, 5*time.Second) }
@@ -325,12 +380,16 @@ func TestAPodThatEndedByItselfEndedForNoOtherReason(t *testing.T) {
 		s.StopFunc = untilDeadline
 		w.Update(pod("a"))
 		pass(time.Second)
+		w.Update(pod("b", phase(corev1.PodFailed)))
 		w.Kill("a", podmill.Kill{Reason: "Evicted"})
+		w.Kill("b", podmill.Kill{Reason: "Evicted"})
 		pass(time.Minute)
 		s.expect(t, `
 			0s sync a
 			0s stop a by 30s
-			30s clean a`)
+			1s stop b by 31s
+			30s clean a
+			31s clean b`)
 	})
 }
 
@@ -354,9 +413,15 @@ func TestAKillSaysWhenNoContainerRuns(t *testing.T) {
 			t.Error("nobody is told that it has stopped")
 		}
 		expectStates(t, w, "a terminated")
-		if !closed(w.Kill("a", podmill.Kill{})) {
+		if !closed(w.Kill("a", after(0))) {
 			t.Error("a pod that has stopped runs")
 		}
+		pass(time.Minute)
+		w.Kill("a", after(0))
+		s.expect(t, `
+			0s sync a
+			0s stop a by 30s
+			5s clean a`)
 	})
 }
 
