@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/agent"
@@ -245,6 +246,34 @@ func TestAFinishedPodStaysFinished(t *testing.T) {
 		w.file.Replace(pod)
 		w.pass(500 * time.Millisecond)
 		w.wantPhase(pod, corev1.PodRunning)
+	})
+}
+
+// A manifest is removed and put back, and the agent dies before it could finish with the former pod, of which it has told the end already.
+func TestAPodThatWasPutBackBeforeTheAgentDiedRunsAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		volumes := NewVolumeMounter(w.root)
+		w.opts = append(w.opts, agent.WithVolumes(volumes))
+		for _, pod := range []*corev1.Pod{
+			Pod("always", static, Container("server", "busybox:1")),
+			Pod("on-failure", static, Container("server", "busybox:1"), Restart(corev1.RestartPolicyOnFailure)),
+		} {
+			w.start()
+			w.file.Replace(pod)
+			w.pass(time.Second)
+			volumes.Fail(func(types.UID, string) error { return errors.New("busy") })
+			w.file.Replace()
+			w.pass(time.Second)
+			w.wantPhase(pod, corev1.PodFailed)
+			w.file.Replace(pod)
+			w.end()
+			volumes.Fail(nil)
+			w.start()
+			w.pass(time.Minute)
+			if phase := w.pod(pod).Status.Phase; phase == corev1.PodFailed {
+				t.Errorf("pod %s is %s\n%s", pod.Name, phase, w.rt.Log())
+			}
+		}
 	})
 }
 
