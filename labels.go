@@ -7,6 +7,8 @@ const (
 	LabelPodNamespace  = "io.kubernetes.pod.namespace"
 	LabelPodUID        = "io.kubernetes.pod.uid"
 	LabelContainerName = "io.kubernetes.container.name"
+	// LabelOwner is on a sandbox and names the agent that made it. An agent takes down only pods of its own: a runtime may have other users.
+	LabelOwner = "podmill.io/owner"
 
 	// AnnotationContainerHash is a hash of those fields of a container whose change replaces it.
 	AnnotationContainerHash            = "io.kubernetes.container.hash"

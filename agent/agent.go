@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ import (
 // Agent is a node agent: the blocks, joined.
 type Agent struct {
 	opts     options
+	root     string
 	runtime  podmill.Runtime
 	state    *runtimeState
 	statuses *status.Manager
@@ -45,7 +47,7 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 	if !filepath.IsAbs(root) {
 		return nil, fmt.Errorf("root directory %q is not an absolute path", root)
 	}
-	a := &Agent{runtime: runtime, inbox: syncloop.NewInbox(), finished: make(chan struct{}, 1)}
+	a := &Agent{root: root, runtime: runtime, inbox: syncloop.NewInbox(), finished: make(chan struct{}, 1)}
 	a.opts.logRoot = filepath.Join(root, "log")
 	for _, opt := range opts {
 		opt(&a.opts)
@@ -57,7 +59,7 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 		return nil, err
 	}
 	a.loop = syncloop.New(a.workers, a.inbox, sources, append(a.opts.loop,
-		syncloop.WithHousekeeping(a.eyes.Pods, a.cleaners...), syncloop.WithObserver(a.opts.observers.SyncLoop))...)
+		syncloop.WithHousekeeping(a.ownPods, a.cleaners...), syncloop.WithObserver(a.opts.observers.SyncLoop))...)
 	return a, nil
 }
 
@@ -96,7 +98,7 @@ func (a *Agent) wire(root string) error {
 	}
 	report := &reporter{statuses: a.statuses, runtime: a.state, hostIPs: o.node.IPs, wanted: wanted, ended: map[types.UID]bool{}}
 	a.eyes = pleg.New(a.runtime, a.inbox.Put, append(o.pleg, pleg.WithObserver(o.observers.PLEG))...)
-	sandboxes := sandbox.New(a.runtime, append(o.sandbox, sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox))...)
+	sandboxes := sandbox.New(a.runtime, append(o.sandbox, sandbox.WithOwner(root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox))...)
 	images := image.New(a.runtime, append(o.image, image.WithSecrets(o.objects), image.WithEvents(o.events), image.WithObserver(o.observers.Image))...)
 	volumes, err := a.mounter(root)
 	if err != nil {
@@ -122,7 +124,7 @@ func (a *Agent) wire(root string) error {
 		a.logs = logs.New(filepath.Join(o.logRoot, "pods"), a.eyes.Pods, reopener)
 	}
 	ghosts := cleaner(func(ctx context.Context, _ func(types.UID) bool) error {
-		pods, _ := a.eyes.Pods()
+		pods, _ := a.ownPods()
 		return sandboxes.Collect(ctx, pods)
 	})
 	a.cleaners = append(a.cleaners, a.hands, report, ghosts)
@@ -145,6 +147,15 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 		a.cleaners = append(a.cleaners, c)
 	}
 	return o.volumes, nil
+}
+
+// ownPods returns the pods in the runtime that this agent made, or one before it with the same root. Others are somebody else's: a kubelet's, another
+// agent's, a person's.
+func (a *Agent) ownPods() ([]*podmill.RuntimePod, bool) {
+	pods, ok := a.eyes.Pods()
+	return slices.DeleteFunc(pods, func(pod *podmill.RuntimePod) bool {
+		return !slices.ContainsFunc(pod.Sandboxes, func(s podmill.Sandbox) bool { return s.Labels[podmill.LabelOwner] == a.root })
+	}), ok
 }
 
 // cleaner is a function that cleans up.

@@ -12,10 +12,10 @@ import (
 // stopPatience is how much longer than their grace periods pods may take to stop when the agent ends.
 const stopPatience = 30 * time.Second
 
-// Run runs the agent until ctx ends or a part of it fails, and returns when everything it started has ended. A run that was ended by
+// Run runs the agent until its context ends or a part of it fails, and returns when everything it started has ended. A run that was ended by
 // its context returns nil, unless pods should have been stopped and could not be.
-func (a *Agent) Run(ctx context.Context) error {
-	ctx, fail := context.WithCancelCause(ctx)
+func (a *Agent) Run(parent context.Context) error {
+	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
 	if a.state.meet(ctx); ctx.Err() != nil {
 		return nil // nothing has begun
@@ -34,8 +34,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-ctx.Done()
 	loop.end()
 
-	if cause := context.Cause(ctx); cause != context.Canceled && cause != context.DeadlineExceeded { //nolint:errorlint // the context's own values
-		return cause
+	if parent.Err() == nil {
+		return context.Cause(ctx)
 	}
 	if a.opts.stopPods {
 		return a.stopAll(context.WithoutCancel(ctx))

@@ -11,6 +11,7 @@ import (
 type Option func(*options)
 
 type options struct {
+	owner      string
 	events     podmill.EventRecorder
 	observer   Observer
 	resolvConf string
@@ -26,6 +27,10 @@ func newOptions(opts []Option) options {
 	}
 	return o
 }
+
+// WithOwner is the name of the agent, by which its sandboxes are told from those of another agent on the same runtime
+// ([podmill.LabelOwner]).
+func WithOwner(owner string) Option { return func(o *options) { o.owner = owner } }
 
 // WithEvents says who is told what people should know; without it nobody is.
 func WithEvents(events podmill.EventRecorder) Option { return func(o *options) { o.events = events } }

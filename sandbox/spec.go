@@ -36,18 +36,21 @@ func specOf(pod *corev1.Pod, attempt uint32, o *options, host *podmill.DNS) (*po
 		Hostname:       name,
 		DNS:            dns,
 		RuntimeHandler: handler,
-		Labels:         labelsOf(pod),
+		Labels:         labelsOf(pod, o.owner),
 		Annotations:    maps.Clone(pod.Annotations),
 	}, warnings, nil
 }
 
 // labelsOf returns a pod's labels and those that the pod is found by, which win.
-func labelsOf(pod *corev1.Pod) map[string]string {
-	labels := make(map[string]string, len(pod.Labels)+3)
+func labelsOf(pod *corev1.Pod, owner string) map[string]string {
+	labels := make(map[string]string, len(pod.Labels)+4)
 	maps.Copy(labels, pod.Labels)
 	labels[podmill.LabelPodName] = pod.Name
 	labels[podmill.LabelPodNamespace] = pod.Namespace
 	labels[podmill.LabelPodUID] = string(pod.UID)
+	if owner != "" {
+		labels[podmill.LabelOwner] = owner
+	}
 	return labels
 }
 
