@@ -83,7 +83,9 @@ func (c *checker) appArmorAnnotations(p path) {
 		}
 		found := false
 		for _, container := range c.each(nil) {
-			found = found || container.Name == name
+			if found = container.Name == name; found {
+				break
+			}
 		}
 		if !found {
 			c.invalid(p.Key(key), name, "must end with the name of a container of the pod")

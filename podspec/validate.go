@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"iter"
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +44,7 @@ type checker struct {
 }
 
 // each yields the containers and where they are. Ephemeral containers are not among them: no pod is created with any.
-func (c *checker) each(spec path) func(yield func(path, *corev1.Container) bool) {
+func (c *checker) each(spec path) iter.Seq2[path, *corev1.Container] {
 	return func(yield func(path, *corev1.Container) bool) {
 		i := 0
 		for container, kind := range lifecycle.Containers(c.pod) {

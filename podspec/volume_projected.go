@@ -2,7 +2,6 @@ package podspec
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,18 +16,17 @@ func (c *checker) projected(p path, v *corev1.ProjectedVolumeSource) {
 	taken := map[string]bool{}
 	for i := range v.Sources {
 		at := p.Child("sources").Index(i)
-		set := checkSet(at, c.projections(&v.Sources[i]))
-		if set > 1 {
+		if checkSet(at, c.projections(&v.Sources[i])) > 1 {
 			c.forbidden(at, "must be one source: make it several")
 		}
 		if v.Sources[i].ServiceAccountToken != nil && c.spec.ServiceAccountName == "" {
 			c.forbidden(at.Child("serviceAccountToken"), "needs spec.serviceAccountName")
 		}
-		for at, file := range projectedFiles(at, &v.Sources[i]) {
-			if file != "" && taken[file] {
-				c.invalid(at, file, "is the path of another file already")
+		for _, file := range projectedFiles(at, &v.Sources[i]) {
+			if file.name != "" && taken[file.name] {
+				c.invalid(file.at, file.name, "is the path of another file already")
 			}
-			taken[file] = true
+			taken[file.name] = true
 		}
 	}
 }
@@ -50,43 +48,39 @@ func (e *problems) projections(s *corev1.VolumeProjection) []choice {
 	}
 }
 
-// projectedFiles yields the files that a source is known to make, and where it says so. What keys an object has is not known before.
-func projectedFiles(p path, s *corev1.VolumeProjection) iter.Seq2[path, string] {
-	return func(yield func(path, string) bool) {
-		type object struct {
-			field string
-			items []corev1.KeyToPath
-		}
-		var objects []object
-		if s.Secret != nil {
-			objects = append(objects, object{"secret", s.Secret.Items})
-		}
-		if s.ConfigMap != nil {
-			objects = append(objects, object{"configMap", s.ConfigMap.Items})
-		}
-		if s.DownwardAPI != nil {
-			items := make([]corev1.KeyToPath, len(s.DownwardAPI.Items))
-			for i := range items {
-				items[i].Path = s.DownwardAPI.Items[i].Path
-			}
-			objects = append(objects, object{"downwardAPI", items})
-		}
-		for _, o := range objects {
-			for i := range o.items {
-				if !yield(p.Child(o.field, "items").Index(i).Child("path"), o.items[i].Path) {
-					return
-				}
-			}
-		}
-		if s.ClusterTrustBundle != nil && !yield(p.Child("clusterTrustBundle", "path"), s.ClusterTrustBundle.Path) {
-			return
-		}
-		if c := s.PodCertificate; c != nil {
-			at := p.Child("podCertificate")
-			_ = yield(at.Child("credentialBundlePath"), c.CredentialBundlePath) &&
-				yield(at.Child("keyPath"), c.KeyPath) && yield(at.Child("certificateChainPath"), c.CertificateChainPath)
+// projectedFile is a file that a source is known to make, and where it says so.
+type projectedFile struct {
+	at   path
+	name string
+}
+
+// projectedFiles returns the files of a source. What keys an object has is not known before.
+func projectedFiles(p path, s *corev1.VolumeProjection) (files []projectedFile) {
+	ofObject := func(p path, items []corev1.KeyToPath) {
+		for i := range items {
+			files = append(files, projectedFile{p.Child("items").Index(i).Child("path"), items[i].Path})
 		}
 	}
+	if s.Secret != nil {
+		ofObject(p.Child("secret"), s.Secret.Items)
+	}
+	if s.ConfigMap != nil {
+		ofObject(p.Child("configMap"), s.ConfigMap.Items)
+	}
+	if s.DownwardAPI != nil {
+		for i := range s.DownwardAPI.Items {
+			files = append(files, projectedFile{p.Child("downwardAPI", "items").Index(i).Child("path"), s.DownwardAPI.Items[i].Path})
+		}
+	}
+	if s.ClusterTrustBundle != nil {
+		files = append(files, projectedFile{p.Child("clusterTrustBundle", "path"), s.ClusterTrustBundle.Path})
+	}
+	if c := s.PodCertificate; c != nil {
+		at := p.Child("podCertificate")
+		files = append(files, projectedFile{at.Child("credentialBundlePath"), c.CredentialBundlePath},
+			projectedFile{at.Child("keyPath"), c.KeyPath}, projectedFile{at.Child("certificateChainPath"), c.CertificateChainPath})
+	}
+	return files
 }
 
 const (
