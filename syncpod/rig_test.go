@@ -40,10 +40,11 @@ type rig struct {
 
 	mu       sync.Mutex
 	known    map[types.UID]*podmill.RuntimePod
-	reported string
+	reports  []string
 	progress podmill.Progress
 	seen     *podmill.RuntimePod
 	pulling  chan struct{} // not nil: EnsureImage waits for it, deaf to its context
+	blind    bool          // Observe sees no sandboxes
 }
 
 func newRig(t *testing.T, opts ...podmilltest.Option) *rig {
@@ -142,6 +143,9 @@ func (r *rig) Observe(ctx context.Context, uid types.UID, fresh bool) (*podmill.
 	}
 	seen, err := r.faulty.InspectPod(ctx, uid)
 	if err == nil {
+		if r.blind {
+			seen.Sandboxes = nil
+		}
 		r.mu.Lock()
 		r.known[uid] = seen
 		r.mu.Unlock()
@@ -231,10 +235,10 @@ func (r *rig) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePo
 	line := strings.Join(parts, ", ")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if line != r.reported {
+	if len(r.reports) == 0 && line != "" || len(r.reports) > 0 && line != r.reports[len(r.reports)-1] {
 		r.rt.Log().Note("report %s/%s: %s", pod.Namespace, pod.Name, line)
 	}
-	r.reported, r.progress, r.seen = line, p, seen
+	r.reports, r.progress, r.seen = append(r.reports, line), p, seen
 	return "", nil
 }
 

@@ -274,3 +274,18 @@ func TestContainersOfOtherSoftwareAreAdopted(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestRecordOf(t *testing.T) {
+	running := podmill.Container{Attempt: 2, SandboxID: "s", State: podmill.StateRunning, StartedAt: now}
+	want := Record{Attempt: 2, SandboxID: "s", ExitCode: 137, FinishedAt: now} // as far as anyone knows, if it is never seen again
+	if got, ran := recordOf(&running); got != want || !ran {
+		t.Errorf("running: %+v, %v", got, ran)
+	}
+	exited := podmill.Container{State: podmill.StateExited, StartedAt: now, FinishedAt: now.Add(1), ExitCode: 3}
+	if got, ran := recordOf(&exited); got != (Record{ExitCode: 3, FinishedAt: now.Add(1)}) || !ran {
+		t.Errorf("exited: %+v, %v", got, ran)
+	}
+	if _, ran := recordOf(&podmill.Container{State: podmill.StateCreated}); ran {
+		t.Error("a container that was only created has run")
+	}
+}

@@ -221,34 +221,31 @@ func TestNothingIsTakenFromAPodThatRuns(t *testing.T) {
 	})
 }
 
-// What went wrong with a start is told until the next start, and not as the reason for a later wait.
+// What went wrong with a start is told until the next start, and not as the reason for a later one.
 func TestAFailureIsForgottenWhenItIsOver(t *testing.T) {
-	for name, live := range map[string]func(r *rig, pod *corev1.Pod){
-		"it was started, and has ended before anyone looked": func(r *rig, pod *corev1.Pod) {
-			r.faulty.Add(podmilltest.Fault{On: podmilltest.OpCreateContainer, Times: 1, Effect: podmilltest.Fail(errors.New("no space"))})
-			r.work(pod, 5*time.Second)
-		},
-		"it was started, and only the reply was lost": func(r *rig, pod *corev1.Pod) {
-			r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStartContainer, Times: 1, Effect: podmilltest.LoseReply(errors.New("reset"))})
-			r.work(pod, time.Second)
-			r.rt.KillProcess(pod.UID, "web", 1)
-			r.work(pod, 5*time.Second)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, r *rig) {
-				script := "sleep inf"
-				if strings.Contains(name, "ended") {
-					script = "exit 1"
-				}
-				live(r, podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Runs(script))))
-				_, after, _ := strings.Cut(r.story(), "web#0 exited")
-				if strings.Contains(after, "waits: Create") || strings.Contains(after, "waits: Run") {
-					t.Error(r.story())
-				}
-			})
-		})
+	told := func(r *rig, reason string) (n int) {
+		for _, line := range r.reports {
+			n += strings.Count(line, reason)
+		}
+		return n
 	}
+	bubble(t, func(t *testing.T, r *rig) { // it was started, and has ended before anyone looked
+		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpCreateContainer, Times: 1, Effect: podmilltest.Fail(errors.New("no space"))})
+		r.work(podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Runs("exit 1"))), 5*time.Second)
+		if n := told(r, "CreateContainerError"); n != 2 { // at once, and by the sync that then creates it
+			t.Errorf("told %d times:\n%s", n, strings.Join(r.reports, "\n"))
+		}
+	})
+	bubble(t, func(t *testing.T, r *rig) { // it was started, and only the reply was lost
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
+		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStartContainer, Times: 1, Effect: podmilltest.LoseReply(errors.New("reset"))})
+		r.work(pod, time.Second)
+		r.rt.KillProcess(pod.UID, "web", 1)
+		r.work(pod, 5*time.Second)
+		if n := told(r, "RunContainerError"); n != 0 {
+			t.Errorf("told %d times:\n%s", n, strings.Join(r.reports, "\n"))
+		}
+	})
 }
 
 // A container that cannot be started is in a crash loop like one that ends at once.
@@ -572,6 +569,18 @@ func TestADeadlineThatWasCalledOffIsForgotten(t *testing.T) {
 			t.Error(r.story())
 		}
 	}, podmilltest.WithScript("deaf", "trap '' TERM; sleep inf"))
+}
+
+func TestContainersThatHaveLostTheirSandboxAreRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
+		r.work(pod, 10*time.Second)
+		r.blind = true
+		r.finish(pod, end(30*time.Second))
+		if left := r.states(pod); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
 }
 
 func TestADeletedPodsGraceIsInItsContainers(t *testing.T) {
