@@ -47,5 +47,7 @@ failed=0
 cd "$repo"
 "$hack/gotest.sh" -race -count=1 -timeout=20m ./... || failed=1
 (cd tools && "$hack/gotest.sh" -race -count=1 ./...) || failed=1
+say "podspec against Kubernetes, which takes minutes to compile at first"
+(cd tools/podspecdiff && "$hack/gotest.sh" -count=1 ./...) || failed=1
 cgroup_v2 || failed=1
 exit $failed
