@@ -133,7 +133,7 @@ func (m *Manager) tearDown(ctx context.Context, uid types.UID, step removal) err
 	err := step.plugin.TearDown(ctx, place)
 	m.opts.observer.tearDown(place, time.Since(start), err)
 	if err != nil {
-		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", place.Volume, err)
+		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", place.Name, err)
 	}
 	return nil
 }

@@ -45,16 +45,16 @@ func makeDir(m Mount, mode fs.FileMode, memory *hostdir.Tmpfs) error {
 	defer parent.Close()
 	mode, gid := owned(m.Pod, mode)
 	if memory == nil {
-		return hostdir.Make(parent, m.Place.Volume, mode, gid)
+		return hostdir.Make(parent, m.Name, mode, gid)
 	}
-	if err := hostdir.Make(parent, m.Place.Volume, dirMode, -1); err != nil {
+	if err := hostdir.Make(parent, m.Name, dirMode, -1); err != nil {
 		return err
 	}
-	if mounted, err := hostdir.IsMount(parent, m.Place.Volume); err != nil || mounted {
+	if mounted, err := hostdir.IsMount(parent, m.Name); err != nil || mounted {
 		return err
 	}
 	memory.Mode, memory.GID = mode, gid
-	return hostdir.MountTmpfs(parent, m.Place.Volume, *memory)
+	return hostdir.MountTmpfs(parent, m.Name, *memory)
 }
 
 // owned returns the mode and group of a volume's directory. A pod with an fsGroup has a group that the directory, and by the setgid bit all in it,

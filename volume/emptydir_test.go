@@ -80,6 +80,16 @@ func TestEmptyDirInMemory(t *testing.T) {
 	}
 }
 
+func TestMemoryWithoutRoot(t *testing.T) {
+	if mayMount() {
+		t.Skip("needs not to be root")
+	}
+	r := newRig(t)
+	pod := podOf(emptyDirSource(corev1.StorageMediumMemory))
+	r.refused(pod)
+	r.unmount(pod)
+}
+
 func TestEmptyDirOfUnknownMedium(t *testing.T) {
 	for _, medium := range []corev1.StorageMedium{corev1.StorageMediumHugePages, "HugePages-2Mi", "Tape"} {
 		r := newRig(t)

@@ -60,7 +60,7 @@ func write(m Mount, content payload) (changed bool, err error) {
 		return false, err
 	}
 	defer parent.Close()
-	dir, err := hostdir.Enter(parent, m.Place.Volume)
+	dir, err := hostdir.Enter(parent, m.Name)
 	if err != nil {
 		return false, err
 	}

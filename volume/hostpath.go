@@ -42,7 +42,7 @@ func (hostPath) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
 func (hostPath) TearDown(_ context.Context, p Place) error {
 	parent, err := p.parent(false)
 	if err == nil {
-		err = errors.Join(parent.Remove(p.Volume), parent.Close())
+		err = errors.Join(parent.Remove(p.Name), parent.Close())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -110,7 +110,6 @@ func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wa
 		timer := time.NewTimer(pause)
 		select {
 		case <-changed:
-			pause = minPause
 		case <-timer.C:
 		case <-waiting.Done():
 			timer.Stop()
@@ -143,7 +142,7 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume
 }
 
 func (m *Manager) place(pod types.UID, plugin, volume string) Place {
-	return Place{Pod: pod, Plugin: plugin, Volume: volume, pods: m.pods}
+	return Place{UID: pod, Plugin: plugin, Name: volume, pods: m.pods}
 }
 
 // isName reports whether a string may name a file: it comes from whoever made the pod, and must not lead anywhere else.

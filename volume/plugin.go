@@ -38,15 +38,15 @@ type Mount struct {
 
 // Place is where a volume is on disk. The layout is the kubelet's: pods/<uid>/volumes/<plugin>/<volume>, with ~ for the / in a plugin's name.
 type Place struct {
-	Pod    types.UID
-	Plugin string // the plugin's name
-	Volume string
-	pods   string // the directory of all pods
+	UID    types.UID // of the pod
+	Plugin string    // the plugin's name
+	Name   string    // of the volume
+	pods   string    // the directory of all pods
 }
 
 // Path returns the absolute path of the volume's directory, which need not exist.
 func (p Place) Path() string {
-	return filepath.Join(p.pods, string(p.Pod), volumesDir, escape(p.Plugin), p.Volume)
+	return filepath.Join(p.pods, string(p.UID), volumesDir, escape(p.Plugin), p.Name)
 }
 
 const (
@@ -72,7 +72,7 @@ func (p Place) parent(create bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{string(p.Pod), volumesDir, escape(p.Plugin)} {
+	for _, name := range []string{string(p.UID), volumesDir, escape(p.Plugin)} {
 		if create {
 			err = dir.Mkdir(name, dirMode)
 		}
@@ -100,16 +100,16 @@ func (p Place) remove() error {
 	}
 	defer parent.Close()
 	for {
-		mounted, err := hostdir.IsMount(parent, p.Volume)
+		mounted, err := hostdir.IsMount(parent, p.Name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
 		case !mounted:
-			return hostdir.RemoveTree(parent, p.Volume)
+			return hostdir.RemoveTree(parent, p.Name)
 		}
-		if err := hostdir.UnmountTmpfs(parent, p.Volume); err != nil {
+		if err := hostdir.UnmountTmpfs(parent, p.Name); err != nil {
 			return err
 		}
 	}

@@ -73,7 +73,7 @@ func TestWaitEndsWhenTheObjectComes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() { _ = r.objects.WatchObjects(ctx, r.Changed) }()
-		pod := podmilltest.Pod("a", volume("v", configMapSource("late")), volume("w", secretSource("late")))
+		pod := podmilltest.Pod("a", volume("v", configMapSource("late")), volume("w", secretSource("late")), volume("x", configMapSource("late")))
 		done := make(chan error, 1)
 		go func() {
 			_, err := r.MountVolumes(t.Context(), pod)
@@ -86,7 +86,7 @@ func TestWaitEndsWhenTheObjectComes(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-done:
-			t.Fatalf("one of two volumes is ready, and the wait has ended: %v", err)
+			t.Fatalf("not all volumes can be ready, and the wait has ended: %v", err)
 		default:
 		}
 		r.secret("late", nil)

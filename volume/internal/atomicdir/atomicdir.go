@@ -55,13 +55,10 @@ func Write(dir Dir, files map[string]File, dirMode fs.FileMode) (changed bool, e
 	return changed, tidy(dir, version, links)
 }
 
-// current returns the version that readers see, empty if there is none.
+// current returns the version that readers are led to, empty if that is none. It need not be there.
 func current(dir Dir) string {
 	version, err := dir.Readlink(dataLink)
 	if err != nil || !isVersion(version) {
-		return ""
-	}
-	if info, err := dir.Lstat(version); err != nil || !info.IsDir() {
 		return ""
 	}
 	return version

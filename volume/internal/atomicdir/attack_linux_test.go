@@ -40,7 +40,7 @@ func TestAttacks(t *testing.T) {
 			must(t, os.Remove(filepath.Join(path, version, "k")), os.Symlink(filepath.Join(outside, "file"), filepath.Join(path, version, "k")))
 		},
 		"a file in the version is a pipe": func(t *testing.T, path, version, _ string) {
-			must(t, os.Remove(filepath.Join(path, version, "k")), unix.Mkfifo(filepath.Join(path, version, "k"), 0o644))
+			must(t, os.Remove(filepath.Join(path, version, "empty")), unix.Mkfifo(filepath.Join(path, version, "empty"), 0o644))
 		},
 		"..data_tmp leads out": func(t *testing.T, path, _, outside string) {
 			must(t, os.Symlink(outside, filepath.Join(path, "..data_tmp")))
@@ -62,7 +62,7 @@ func TestAttacks(t *testing.T) {
 			t.Run(name+", then "+next, func(t *testing.T) {
 				outside := canary.Tree(t)
 				dir, path := open(t)
-				files := map[string]string{"k": "same", "d/k": "same"}
+				files := map[string]string{"k": "same", "d/k": "same", "empty": ""}
 				write(t, dir, path, files)
 				version, _ := os.Readlink(filepath.Join(path, "..data"))
 				attack(t, path, version, outside)
@@ -70,6 +70,22 @@ func TestAttacks(t *testing.T) {
 				write(t, dir, path, files)
 			})
 		}
+	}
+}
+
+// A directory of somebody else's is no version, even if it has the same files.
+func TestDataLinkLeadsToAVersion(t *testing.T) {
+	dir, path := open(t)
+	files := map[string]string{"k": "v"}
+	write(t, dir, path, files)
+	version, _ := os.Readlink(filepath.Join(path, "..data"))
+	must(t, os.Rename(filepath.Join(path, version), filepath.Join(path, "theirs")), os.Remove(filepath.Join(path, "..data")),
+		os.Symlink("theirs", filepath.Join(path, "..data")))
+	if changed, err := Write(dir, text(files), 0o755); err != nil || !changed {
+		t.Errorf("changed %v, error %v", changed, err)
+	}
+	if version, _ = os.Readlink(filepath.Join(path, "..data")); !isVersion(version) {
+		t.Errorf("..data leads to %s", version)
 	}
 }
 

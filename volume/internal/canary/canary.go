@@ -14,6 +14,13 @@ import (
 func Tree(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
+	Fill(t, dir)
+	return dir
+}
+
+// Fill makes a [Tree] in a directory.
+func Fill(t testing.TB, dir string) {
+	t.Helper()
 	for _, name := range []string{"file", "sub/file", "sub/sub/file", "..data/key"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -32,7 +39,6 @@ func Tree(t testing.TB) string {
 			t.Errorf("the tree at %s has changed", dir)
 		}
 	})
-	return dir
 }
 
 // hash covers names, modes, sizes, times of change and contents.

@@ -32,7 +32,8 @@ func IsMount(parent *os.Root, name string) (bool, error) {
 	return st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-// MountTmpfs mounts a file system in memory on a directory. Where the kernel can (Linux 6.3), it is never swapped out.
+// MountTmpfs mounts a file system in memory on a directory. Where the kernel can (Linux 6.3), it is never swapped out. A process that may not mount
+// gets [errors.ErrUnsupported].
 func MountTmpfs(parent *os.Root, name string, t Tmpfs) error {
 	target, err := Enter(parent, name)
 	if err != nil {
@@ -55,6 +56,9 @@ func MountTmpfs(parent *os.Root, name string, t Tmpfs) error {
 	err = unix.Mount("tmpfs", at, "tmpfs", 0, data+",noswap")
 	if errors.Is(err, unix.EINVAL) {
 		err = unix.Mount("tmpfs", at, "tmpfs", 0, data)
+	}
+	if errors.Is(err, unix.EPERM) {
+		err = fmt.Errorf("%w, for it takes root: %w", err, errors.ErrUnsupported)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "mount tmpfs on", Path: Path(parent, name), Err: err}
