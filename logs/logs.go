@@ -109,7 +109,7 @@ func (r *Rotator) rotate(ctx context.Context, c *podmill.Container) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // nothing was written through it that is not closed
+	defer dir.Close()
 	name := filepath.Base(c.LogPath)
 	if err := makeRoom(dir, name, r.maxFiles-2); err != nil {
 		return err

@@ -81,7 +81,7 @@ func zip(dir *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // read only
+	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (s *Syncer) removeDeadLink(name string) error {
 		return nil //nolint:nilerr // not a link that was made here
 	}
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return nil //nolint:nilerr // it may be there
+		return nil // it is there, or may be
 	}
 	return removeFile(link)
 }

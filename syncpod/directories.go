@@ -49,7 +49,7 @@ var logName = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
 func (s *Syncer) loggedAttempts(pod *corev1.Pod) (map[string]uint32, error) {
 	logs, err := s.logDir(pod)
 	if err != nil || logs == "" {
-		return nil, nil //nolint:nilerr // a pod that cannot have logs has none; making its directory says why
+		return nil, nil // a pod that cannot have logs has none; making its directory says why
 	}
 	next := map[string]uint32{}
 	for c := range lifecycle.Containers(pod) {

@@ -129,8 +129,9 @@ func (w *world) carryOut(a Actions) {
 }
 
 func (w *world) start(start *Start) {
-	c, sandbox := start.Container, (*podmill.Sandbox)(nil)
-	if sandbox, _ = w.current(); sandbox == nil {
+	c := start.Container
+	sandbox, _ := w.current()
+	if sandbox == nil {
 		w.t.Fatalf("%s is started without a sandbox", c.Name)
 	}
 	for i := range w.seen.Containers {
