@@ -59,7 +59,7 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 		return nil, err
 	}
 	a.loop = syncloop.New(a.workers, a.inbox, sources, append(a.opts.loop,
-		syncloop.WithHousekeeping(a.ownPods, a.cleaners...), syncloop.WithObserver(a.opts.observers.SyncLoop))...)
+		syncloop.WithHousekeeping(a.eyes.Pods, a.cleaners...), syncloop.WithOwn(a.owns), syncloop.WithObserver(a.opts.observers.SyncLoop))...)
 	return a, nil
 }
 
@@ -124,8 +124,8 @@ func (a *Agent) wire(root string) error {
 		a.logs = logs.New(filepath.Join(o.logRoot, "pods"), a.eyes.Pods, reopener)
 	}
 	ghosts := cleaner(func(ctx context.Context, _ func(types.UID) bool) error {
-		pods, _ := a.ownPods()
-		return sandboxes.Collect(ctx, pods)
+		pods, _ := a.eyes.Pods()
+		return sandboxes.Collect(ctx, slices.DeleteFunc(pods, func(pod *podmill.RuntimePod) bool { return !a.owns(pod) }))
 	})
 	a.cleaners = append(a.cleaners, a.hands, report, ghosts)
 	return nil
@@ -149,13 +149,10 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 	return o.volumes, nil
 }
 
-// ownPods returns the pods in the runtime that this agent made, or one before it with the same root. Others are somebody else's: a kubelet's, another
-// agent's, a person's.
-func (a *Agent) ownPods() ([]*podmill.RuntimePod, bool) {
-	pods, ok := a.eyes.Pods()
-	return slices.DeleteFunc(pods, func(pod *podmill.RuntimePod) bool {
-		return !slices.ContainsFunc(pod.Sandboxes, func(s podmill.Sandbox) bool { return s.Labels[podmill.LabelOwner] == a.root })
-	}), ok
+// owns reports that a pod in the runtime was made by this agent, or one before it with the same root. Others are somebody else's: a kubelet's, another
+// agent's, a person's. Of a pod that was listed and not inspected yet it is not known.
+func (a *Agent) owns(pod *podmill.RuntimePod) bool {
+	return slices.ContainsFunc(pod.Sandboxes, func(s podmill.Sandbox) bool { return s.Labels[podmill.LabelOwner] == a.root })
 }
 
 // cleaner is a function that cleans up.

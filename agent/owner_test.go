@@ -1,6 +1,9 @@
 package agent_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,6 +31,24 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 		w.wantPhase(mine, corev1.PodRunning)
 		if seen, _ := w.rt.InspectPod(t.Context(), theirs.UID); len(seen.Sandboxes) != 2 {
 			t.Errorf("a pod of somebody else was touched\n%s", w.rt.Log())
+		}
+	})
+}
+
+// A pod that was listed, and could not be inspected yet, has no name of an agent on it. It runs, and nothing may be taken from it.
+func TestAPodThatIsNotKnownYetKeepsItsVolumes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1", VolumeMount("data", "/data")), Volume("data", corev1.VolumeSource{}))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		w.end()
+		w.file.Replace()
+		w.use = Faulty(w.rt, Fault{On: OpInspectPod, Effect: Fail(errors.New("not now"))})
+		w.start()
+		w.pass(time.Minute)
+		if _, err := os.Stat(filepath.Join(w.root, "pods", string(pod.UID), "volumes", "kubernetes.io~empty-dir", "data")); err != nil {
+			t.Errorf("%v\n%s", err, w.rt.Log())
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (l *Loop) housekeep(ctx context.Context) func() {
 		return nil
 	}
 	for _, pod := range held {
-		if wanted, _ := l.merged.find(pod.UID); wanted != nil || l.workers.Known(pod.UID) || !l.merged.synced(sourceOf(pod)) {
+		if wanted, _ := l.merged.find(pod.UID); wanted != nil || l.workers.Known(pod.UID) || !l.merged.synced(sourceOf(pod)) || !l.opts.own(pod) {
 			continue
 		}
 		logr.FromContextOrDiscard(ctx).Info("nothing wants a pod that the runtime holds, tearing it down", "pod", pod.PodRef)

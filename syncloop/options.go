@@ -17,11 +17,12 @@ type options struct {
 	period   time.Duration
 	runtime  func() ([]*podmill.RuntimePod, bool)
 	cleaners []Cleaner
+	own      func(*podmill.RuntimePod) bool
 	observer Observer
 }
 
 func newOptions(opts []Option) options {
-	o := options{period: 2 * time.Second}
+	o := options{period: 2 * time.Second, own: func(*podmill.RuntimePod) bool { return true }}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -33,6 +34,10 @@ func newOptions(opts []Option) options {
 func WithHousekeeping(runtime func() (pods []*podmill.RuntimePod, ok bool), cleaners ...Cleaner) Option {
 	return func(o *options) { o.runtime, o.cleaners = runtime, cleaners }
 }
+
+// WithOwn says which pods that the runtime holds are this agent's to tear down when nothing wants them; the default is all. Those of others are
+// no orphans, and whatever they have on the node is not cleaned up either.
+func WithOwn(own func(pod *podmill.RuntimePod) bool) Option { return func(o *options) { o.own = own } }
 
 // WithPeriod is the time from one housekeeping to the next; the default is the kubelet's, 2 s. Two minutes and more
 // leave Healthy nothing to go by.

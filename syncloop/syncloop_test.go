@@ -140,6 +140,21 @@ func TestWhatTheRuntimeHoldsIsKept(t *testing.T) {
 	})
 }
 
+// A pod of somebody else, or one of which it is not known yet whose it is, is neither torn down nor cleaned up after.
+func TestWhatIsNotOnesOwnIsNoOrphanAndIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := newSource("file")
+		runtime, w, c := &fakeRuntime{}, newWorkers(), &fakeCleaner{has: []types.UID{"theirs", "gone"}}
+		runtime.holds([2]string{"theirs", "file"}, [2]string{"ours", "file"})
+		own := func(pod *podmill.RuntimePod) bool { return pod.UID == "ours" }
+		start(t, w, syncloop.NewInbox(), []*fakeSource{file}, syncloop.WithHousekeeping(runtime.Pods, c), syncloop.WithOwn(own))
+		file.replace()
+		tick()
+		w.wantTold(t, "orphan ours")
+		c.wantCleaned(t, "gone")
+	})
+}
+
 func TestKeysReachTheWorkersOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inbox, w := syncloop.NewInbox(), newWorkers()
