@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,6 +49,7 @@ func TestMain(m *testing.M) {
 // node is a minikubelet process over a real containerd, and what it is given.
 type node struct {
 	*testing.T
+	name       string // its own, so that its pods have UIDs of their own
 	endpoint   string
 	runtime    *cri.Client
 	manifests  string
@@ -57,13 +61,13 @@ type node struct {
 	output  bytes.Buffer
 }
 
-const nodeName = "node1"
+var nodes atomic.Int32
 
 // newNode makes a node; start starts it. When the test ends all its pods are removed.
 func newNode(t *testing.T, endpoint string) *node {
 	t.Helper()
 	testenv.Root(t)
-	n := &node{T: t, endpoint: endpoint, manifests: t.TempDir(), root: t.TempDir(), cgroupRoot: testenv.CgroupRoot(t)}
+	n := &node{T: t, name: fmt.Sprintf("node-%d-%d", os.Getpid(), nodes.Add(1)), endpoint: endpoint, manifests: t.TempDir(), root: t.TempDir(), cgroupRoot: testenv.CgroupRoot(t)}
 	var err error
 	if n.runtime, err = cri.Dial(t.Context(), endpoint); err != nil {
 		t.Fatal(err)
@@ -104,7 +108,7 @@ func (n *node) start() {
 	}
 	n.process = exec.Command(path, append([]string{
 		"--container-runtime-endpoint", n.endpoint, "--pod-manifest-path", n.manifests, "--root-dir", n.root,
-		"--cgroup-root", n.cgroupRoot, "--hostname-override", nodeName, "--v", "1",
+		"--cgroup-root", n.cgroupRoot, "--hostname-override", n.name, "--v", "1",
 	}, n.args...)...)
 	n.process.Stdout, n.process.Stderr = &n.output, &n.output
 	n.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -237,7 +241,11 @@ func (n *node) gone(pod *corev1.Pod) {
 	n.eventually("pod "+pod.Name+" is gone from disk", func() bool {
 		left, _ := filepath.Glob(filepath.Join(n.root, "pods", string(pod.UID)))
 		logs, _ := filepath.Glob(filepath.Join(n.root, "log", "pods", "*_"+string(pod.UID)))
-		links, _ := filepath.Glob(filepath.Join(n.root, "log", "containers", pod.Name+"_*"))
+		links, _ := filepath.Glob(filepath.Join(n.root, "log", "containers", "*"))
+		links = slices.DeleteFunc(links, func(link string) bool {
+			target, _ := os.Readlink(link)
+			return !strings.Contains(target, string(pod.UID))
+		})
 		status, _ := filepath.Glob(filepath.Join(n.root, "status", string(pod.UID)+"*"))
 		return len(left)+len(logs)+len(links)+len(status) == 0
 	})
@@ -265,4 +273,78 @@ func (n *node) sh(pod, container, script string) string {
 		n.Fatalf("%s in %s of %s: %v", script, container, pod, err)
 	}
 	return strings.TrimSpace(out)
+}
+
+// podCgroup is the path of a pod's cgroup in each hierarchy.
+func (n *node) podCgroup(pod *corev1.Pod) string {
+	class := map[corev1.PodQOSClass]string{corev1.PodQOSBurstable: "/burstable", corev1.PodQOSBestEffort: "/besteffort"}[pod.Status.QOSClass]
+	return n.cgroupRoot + "/kubepods" + class + "/pod" + string(pod.UID)
+}
+
+// processes returns the IDs of a container's processes, the first one first.
+func (n *node) processes(pod *corev1.Pod, container string) []int {
+	n.Helper()
+	id := n.seen(pod.UID).Container(container).ID
+	data, err := os.ReadFile("/sys/fs/cgroup/memory" + n.podCgroup(pod) + "/" + id + "/cgroup.procs")
+	if err != nil {
+		n.Fatal(err)
+	}
+	var all []int
+	for _, line := range strings.Fields(string(data)) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			n.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	return all
+}
+
+// kill kills a container behind everybody's back.
+func (n *node) kill(pod *corev1.Pod, container string) {
+	n.Helper()
+	for _, pid := range n.processes(pod, container) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// wantSame fails unless the containers that ran are those that run.
+func (n *node) wantSame(before, now *podmill.RuntimePod) {
+	n.Helper()
+	for _, c := range before.Containers {
+		if c.State != podmill.StateRunning {
+			continue
+		}
+		if same := now.Container(c.Name); same == nil || same.ID != c.ID || same.State != c.State || !same.StartedAt.Equal(c.StartedAt) {
+			n.Errorf("container %s was touched: %+v, is %+v", c.Name, c, same)
+		}
+	}
+}
+
+// events returns what the agent has told people.
+func (n *node) events() []corev1.Event {
+	n.Helper()
+	data, err := os.ReadFile(filepath.Join(n.root, "events.jsonl"))
+	if err != nil {
+		n.Fatal(err)
+	}
+	var all []corev1.Event
+	for line := range strings.Lines(string(data)) {
+		var e corev1.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			n.Fatalf("event %q: %v", line, err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// wantEvents fails unless there is an event of each reason.
+func (n *node) wantEvents(reasons ...string) {
+	n.Helper()
+	for _, reason := range reasons {
+		n.eventually("event "+reason, func() bool {
+			return slices.ContainsFunc(n.events(), func(e corev1.Event) bool { return e.Reason == reason })
+		})
+	}
 }
