@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // stopPatience is how much longer than their grace periods pods may take to stop when the agent ends.
@@ -61,8 +63,11 @@ func (a *Agent) rotateLogs(ctx context.Context) error {
 	return a.logs.Run(ctx)
 }
 
-// stopAll stops and removes every pod.
+// stopAll stops and removes every pod, those that nobody has missed yet included.
 func (a *Agent) stopAll(ctx context.Context) error {
+	if err := a.findOrphans(ctx); err != nil {
+		return err
+	}
 	for _, pod := range a.workers.Pods() {
 		a.workers.Remove(pod.UID)
 	}
@@ -83,6 +88,31 @@ func (a *Agent) stopAll(ctx context.Context) error {
 	for _, c := range a.cleaners {
 		if err := c.Cleanup(ctx, func(types.UID) bool { return false }); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// findOrphans has the workers know of every pod that the runtime holds and this agent made. An agent that has just been started may not
+// have come to that.
+func (a *Agent) findOrphans(ctx context.Context) error {
+	var snap podmill.Snapshot
+	if err := a.runtime.ListPods(ctx, &snap); err != nil {
+		return fmt.Errorf("find the pods to stop: %w", err)
+	}
+	looked := map[types.UID]bool{}
+	for i := range snap.Items {
+		uid := snap.Items[i].Pod.UID
+		if looked[uid] || a.workers.Known(uid) {
+			continue
+		}
+		looked[uid] = true
+		seen, err := a.eyes.Observe(ctx, uid, false)
+		if err != nil {
+			return fmt.Errorf("find the pods to stop: %w", err)
+		}
+		if a.owns(seen) {
+			a.workers.Orphan(seen)
 		}
 	}
 	return nil
