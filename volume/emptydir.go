@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,39 +23,52 @@ func (emptyDir) Handles(v *corev1.Volume) bool { return v.EmptyDir != nil }
 
 // SetUp makes the directory once. From then on it belongs to the containers, who may change even its mode.
 func (e emptyDir) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
-	ready := podmill.Volume{HostPath: m.Path(), SELinuxRelabel: true}
+	var memory *hostdir.Tmpfs
 	switch medium := m.Volume.EmptyDir.Medium; medium {
 	case corev1.StorageMediumDefault:
-		return ready, makeDir(m, 0o777, nil)
 	case corev1.StorageMediumMemory:
-		return ready, makeDir(m, 0o777, &hostdir.Tmpfs{Size: memorySize(m.Pod, m.Volume.EmptyDir, e.allocatable())})
+		memory = &hostdir.Tmpfs{Size: memorySize(m.Pod, m.Volume.EmptyDir, e.allocatable())}
 	default:
 		return podmill.Volume{}, unsupportedError(fmt.Sprintf("emptyDir medium %q is not supported", medium))
 	}
+	dir, err := makeDir(m, 0o777, memory)
+	if err != nil {
+		return podmill.Volume{}, err
+	}
+	return podmill.Volume{HostPath: m.Path(), SELinuxRelabel: true}, dir.Close()
 }
 
 func (emptyDir) TearDown(_ context.Context, p Place) error { return p.remove() }
 
-// makeDir makes the directory of a volume and, where a tmpfs is given, mounts it there. The pod's fsGroup gets the directory and
+// makeDir makes the directory of a volume, mounts a tmpfs there where one is given, and opens it. The pod's fsGroup gets the directory and
 // all that will be made in it.
-func makeDir(m Mount, mode fs.FileMode, memory *hostdir.Tmpfs) error {
+func makeDir(m Mount, mode fs.FileMode, memory *hostdir.Tmpfs) (*os.Root, error) {
 	parent, err := m.parent(true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer parent.Close()
 	mode, gid := owned(m.Pod, mode)
 	if memory == nil {
-		return hostdir.Make(parent, m.Name, mode, gid)
+		err = hostdir.Make(parent, m.Name, mode, gid)
+	} else {
+		memory.Mode, memory.GID = mode, gid
+		err = mountOnce(parent, m.Name, *memory)
 	}
-	if err := hostdir.Make(parent, m.Name, dirMode, -1); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	return hostdir.Enter(parent, m.Name)
+}
+
+func mountOnce(parent *os.Root, name string, memory hostdir.Tmpfs) error {
+	if err := hostdir.Make(parent, name, dirMode, -1); err != nil {
 		return err
 	}
-	if mounted, err := hostdir.IsMount(parent, m.Name); err != nil || mounted {
+	if mounted, err := hostdir.IsMount(parent, name); err != nil || mounted {
 		return err
 	}
-	memory.Mode, memory.GID = mode, gid
-	return hostdir.MountTmpfs(parent, m.Name, *memory)
+	return hostdir.MountTmpfs(parent, name, memory)
 }
 
 // owned returns the mode and group of a volume's directory. A pod with an fsGroup has a group that the directory, and by the setgid bit all in it,

@@ -34,10 +34,13 @@ func (f *files) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 	if f.inMemory {
 		memory = &hostdir.Tmpfs{}
 	}
-	if err := makeDir(m, filesDirMode, memory); err != nil {
+	dir, err := makeDir(m, filesDirMode, memory)
+	if err != nil {
 		return podmill.Volume{}, err
 	}
-	changed, err := write(m, content)
+	defer dir.Close()
+	mode, _ := owned(m.Pod, filesDirMode)
+	changed, err := atomicdir.Write(atomicdir.In(dir), content, mode)
 	if err != nil {
 		return podmill.Volume{}, err
 	}
@@ -53,21 +56,6 @@ func (*files) TearDown(_ context.Context, p Place) error { return p.remove() }
 
 // filesDirMode lets everybody read and only the agent write.
 const filesDirMode = 0o755
-
-func write(m Mount, content payload) (changed bool, err error) {
-	parent, err := m.parent(false)
-	if err != nil {
-		return false, err
-	}
-	defer parent.Close()
-	dir, err := hostdir.Enter(parent, m.Name)
-	if err != nil {
-		return false, err
-	}
-	defer dir.Close()
-	mode, _ := owned(m.Pod, filesDirMode)
-	return atomicdir.Write(atomicdir.In(dir), content, mode)
-}
 
 // groupReads is what a pod's fsGroup may do with files that it owns, whatever their mode: the kubelet's rule.
 const groupReads = 0o440

@@ -70,23 +70,24 @@ func isVersion(name string) bool {
 
 // holds reports whether a version is the files and nothing else. What cannot be read is not what it should be.
 func holds(dir Dir, version string, files map[string]File) bool {
+	root, err := dir.Enter(version)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
 	found := 0
-	err := fs.WalkDir(dir.FS(), version, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		want, ok := files[strings.TrimPrefix(name, version+"/")]
-		if !ok {
-			return errDiffers
-		}
 		found++
+		want, ok := files[name]
 		// Asked before it is opened: to open a pipe is to wait.
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(want.Data)) {
+		if err != nil || !ok || !info.Mode().IsRegular() || info.Size() != int64(len(want.Data)) {
 			return errDiffers
 		}
-		data, err := fs.ReadFile(dir.FS(), name)
-		if err != nil || !bytes.Equal(data, want.Data) {
+		if data, err := root.ReadFile(name); err != nil || !bytes.Equal(data, want.Data) {
 			return errDiffers
 		}
 		return nil

@@ -12,6 +12,8 @@ type Dir interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
 	FS() fs.FS
+	// Enter opens a directory in it.
+	Enter(name string) (*os.Root, error)
 	// Mkdir makes a directory with this mode, whatever the umask.
 	Mkdir(name string, mode fs.FileMode) error
 	// WriteFile makes a file that must not be there yet.
@@ -58,5 +60,7 @@ func fill(f *os.File, file File) error {
 	}
 	return f.Chmod(file.Mode)
 }
+
+func (r rooted) Enter(name string) (*os.Root, error) { return hostdir.Enter(r.Root, name) }
 
 func (r rooted) RemoveTree(name string) error { return hostdir.RemoveTree(r.Root, name) }
