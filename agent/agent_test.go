@@ -277,6 +277,24 @@ func TestAPodThatWasPutBackBeforeTheAgentDiedRunsAgain(t *testing.T) {
 	})
 }
 
+// The sink is slow to learn that a pod has gone, which so has a past when it is put back. It must not be taken for the new one's.
+func TestAPodThatIsPutBackWhileTheSinkIsSlowHasNoPast(t *testing.T) {
+	inWorld(t, func(w *world) {
+		sink := NewStatusSink()
+		w.opts = append(w.opts, agent.WithStatusSink(sink))
+		pod := Pod("web", static, Container("server", "busybox:1"))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		sink.Fail(func(*corev1.Pod) error { return errors.New("not now") })
+		w.file.Replace()
+		w.pass(10 * time.Second)
+		w.file.Replace(pod)
+		w.pass(time.Second)
+		w.wantPhase(pod, corev1.PodRunning)
+	})
+}
+
 // B028, B051, B071
 func TestWhatGoesBehindTheAgentsBackIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -41,34 +41,16 @@ func (s *remembering) recall(pods []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// removed reports that a status is that of a pod which was ended because nobody wanted it: it would not have come to that by itself. If it is
-// wanted now it was put back, before the agent that ran then could finish with it, and is another one.
+// removed reports that a status is that of a pod which was ended because nobody wanted it: its restart policy does not let it come to
+// that by itself. If it is wanted now it was put back, before the agent that ran then could finish with it, and is another one.
 func removed(pod *corev1.Pod, status *corev1.PodStatus) bool {
-	if status.Phase != corev1.PodSucceeded && status.Phase != corev1.PodFailed || status.Reason != "" {
-		return false
-	}
-	over := true
-	for c, kind := range lifecycle.Containers(pod) {
-		end := endOf(c.Name, status)
-		stays := end != nil && !lifecycle.Restarts(pod, c, kind, end.ExitCode)
-		switch {
-		case kind == lifecycle.Init && stays && end.ExitCode != 0:
-			return false // it has failed for good
-		case kind == lifecycle.App && !stays:
-			over = false
+	for c := range lifecycle.Containers(pod) {
+		if lifecycle.InitKind(c) != lifecycle.Sidecar && (c.RestartPolicy != nil || len(c.RestartPolicyRules) > 0) {
+			return false // it may end in more ways
 		}
 	}
-	return !over
-}
-
-// endOf returns how a container ended, nil if it did not.
-func endOf(name string, status *corev1.PodStatus) *corev1.ContainerStateTerminated {
-	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
-		for i := range list {
-			if list[i].Name == name {
-				return list[i].State.Terminated
-			}
-		}
-	}
-	return nil
+	policy := pod.Spec.RestartPolicy
+	return status.Reason == "" &&
+		(status.Phase == corev1.PodFailed && policy != corev1.RestartPolicyNever ||
+			status.Phase == corev1.PodSucceeded && policy == corev1.RestartPolicyAlways)
 }

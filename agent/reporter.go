@@ -51,12 +51,12 @@ func (r *reporter) last(pod *corev1.Pod, p podmill.Progress) *corev1.PodStatus {
 	return &pod.Status
 }
 
-// Cleanup forgets pods that nobody keeps.
+// Cleanup forgets pods that nobody keeps, when their last status has gone out.
 func (r *reporter) Cleanup(_ context.Context, keep func(types.UID) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for uid := range r.ended {
-		if !keep(uid) {
+		if _, told := r.statuses.Status(uid); !told && !keep(uid) {
 			delete(r.ended, uid)
 		}
 	}
