@@ -11,7 +11,7 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// stopPatience is how much longer than their grace periods pods may take to stop when the agent ends.
+// stopPatience is how much longer than its grace period the next pod may take to stop when the agent ends.
 const stopPatience = 30 * time.Second
 
 // Run runs the agent until its context ends or a part of it fails, and returns when everything it started has ended. A run that was ended by
@@ -77,12 +77,15 @@ func (a *Agent) stopAll(ctx context.Context) error {
 			patience = max(patience, stopPatience+time.Duration(*grace)*time.Second)
 		}
 	}
-	timeout := time.After(patience)
-	for left := a.workers.Pods(); len(left) > 0; left = a.workers.Pods() {
+	for {
+		left := a.workers.Pods()
+		if len(left) == 0 {
+			break
+		}
 		select {
 		case <-a.finished:
-		case <-timeout:
-			return fmt.Errorf("%d %w after %v, among them %s: %w", len(left), errPodsLeft, patience, left[0].PodRef, left[0].Err)
+		case <-time.After(patience): // since the last one has finished
+			return fmt.Errorf("%d %w, and none has stopped for %v; the first is %s: %v", len(left), errPodsLeft, patience, left[0].PodRef, left[0].Err) //nolint:errorlint // there may be none
 		}
 	}
 	for _, c := range a.cleaners {
