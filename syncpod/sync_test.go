@@ -204,12 +204,15 @@ func TestStoppedIsToldWhenAllHaveStopped(t *testing.T) {
 	}, podmilltest.WithScript("migrate", "exit 1"))
 }
 
-// B015: whoever thinks that a pod has stopped that has not is refused, and nothing is taken away from it.
+// B015: whoever thinks that a pod has stopped is wrong where it has not. Nothing is taken away from it before it has, and it does: it has no other
+// way to its end.
 func TestNothingIsTakenFromAPodThatRuns(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"), podmilltest.Volume("data", corev1.VolumeSource{}))
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"), podmilltest.Volume("data", corev1.VolumeSource{}),
+			podmilltest.Grace(20*time.Second))
 		r.work(pod, 10*time.Second)
-		if err := r.SyncTerminatedPod(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "container web still runs") {
+		r.faulty.Add(podmilltest.Fault{On: podmilltest.OpStopContainer, Effect: podmilltest.Fail(errors.New("no"))})
+		if err := r.SyncTerminatedPod(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "stop what still runs") {
 			t.Errorf("error = %v", err)
 		}
 		if got := r.states(pod); len(got) != 1 || got[0] != "web#0 running" {
@@ -217,6 +220,13 @@ func TestNothingIsTakenFromAPodThatRuns(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(r.root, "lib", "pods", string(pod.UID))); err != nil {
 			t.Error(err)
+		}
+		r.faulty.Clear()
+		if err := r.SyncTerminatedPod(t.Context(), pod); err != nil || !r.has("StopContainer shop/cart web#0 grace=20s") {
+			t.Errorf("error = %v\n%s", err, r.story())
+		}
+		if got := r.states(pod); len(got) != 0 {
+			t.Errorf("containers: %v", got)
 		}
 	})
 }

@@ -30,6 +30,15 @@ func (s *Syncer) takeAway(ctx context.Context, pod *corev1.Pod) (*podmill.Runtim
 	if err != nil {
 		return nil, fmt.Errorf("observe: %w", err)
 	}
+	if anyOf(seen.Containers, running) {
+		// The runtime did not show it when the pod was stopped. There is no way back to that, so it is done here, in what is left of the grace.
+		if err := s.stopSeen(ctx, pod, seen); err != nil {
+			return nil, fmt.Errorf("stop what still runs: %w", err)
+		}
+		if seen, err = s.Cache.Observe(ctx, pod.UID, true); err != nil {
+			return nil, fmt.Errorf("observe: %w", err)
+		}
+	}
 	if err := s.removeContainers(ctx, pod, seen); err != nil {
 		return nil, err
 	}
@@ -50,11 +59,13 @@ func (s *Syncer) takeAway(ctx context.Context, pod *corev1.Pod) (*podmill.Runtim
 	return seen, nil
 }
 
+func running(c *podmill.Container) bool { return c.State == podmill.StateRunning }
+
 // removeContainers removes a pod's containers and sandboxes, and the links to their logs. It refuses where a container still runs: whoever
 // thinks that the pod has stopped is wrong, and its volumes must stay.
 func (s *Syncer) removeContainers(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod) error {
 	for i := range seen.Containers {
-		if c := &seen.Containers[i]; c.State == podmill.StateRunning {
+		if c := &seen.Containers[i]; running(c) {
 			return fmt.Errorf("container %s still runs", c.Name)
 		}
 	}

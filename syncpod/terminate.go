@@ -32,16 +32,20 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podm
 // period is that in its containers' annotations, and its deadline the one in its directory, if the pod was ending already.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, seen *podmill.RuntimePod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: seen.UID, Namespace: seen.Namespace, Name: seen.Name}}
-	grace := annotatedGrace(seen)
-	t := podmill.Termination{Deadline: time.Now().Add(time.Duration(grace) * time.Second), GracePeriodSeconds: grace}
-	unreported := func(*podmill.RuntimePod, podmill.Termination, bool) error { return nil }
-	if err := s.stop(ctx, pod, t, unreported); err != nil {
+	if err := s.stopSeen(ctx, pod, seen); err != nil {
 		return s.tellFailure(ctx, pod, eventFailedKillPod, "error killing pod: ", fmt.Errorf("stop orphaned pod %s: %w", seen.PodRef, err))
 	}
 	if _, err := s.takeAway(ctx, pod); err != nil {
 		return fmt.Errorf("remove orphaned pod %s: %w", seen.PodRef, err)
 	}
 	return nil
+}
+
+// stopSeen stops what was seen of a pod, and tells nobody how it stands.
+func (s *Syncer) stopSeen(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod) error {
+	grace := annotatedGrace(seen)
+	t := podmill.Termination{Deadline: time.Now().Add(time.Duration(grace) * time.Second), GracePeriodSeconds: grace}
+	return s.stop(ctx, pod, t, func(*podmill.RuntimePod, podmill.Termination, bool) error { return nil })
 }
 
 // stop goes round from look to stop until nothing runs.
