@@ -111,7 +111,7 @@ func (a *Agent) wire(root string) error {
 	}
 	if o.cgroups != nil {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
-		a.cleaners = append(a.cleaners, o.cgroups)
+		a.cleaners = append(a.cleaners, a.afterALook(o.cgroups))
 	}
 	a.hands, err = syncpod.New(syncpod.Config{
 		Runtime: a.runtime, Cache: a.eyes, Sandboxes: sandboxes, Images: images, Reporter: report,
@@ -127,7 +127,7 @@ func (a *Agent) wire(root string) error {
 		pods, _ := a.eyes.Pods()
 		return sandboxes.Collect(ctx, slices.DeleteFunc(pods, func(pod *podmill.RuntimePod) bool { return !a.owns(pod) }))
 	})
-	a.cleaners = append(a.cleaners, a.hands, report, ghosts)
+	a.cleaners = append(a.cleaners, a.afterALook(a.hands), report, ghosts)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 		o.volumes, a.changed = volumes, volumes.Changed
 	}
 	if c, ok := o.volumes.(syncloop.Cleaner); ok {
-		a.cleaners = append(a.cleaners, c)
+		a.cleaners = append(a.cleaners, a.afterALook(c))
 	}
 	return o.volumes, nil
 }
@@ -154,12 +154,6 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 func (a *Agent) owns(pod *podmill.RuntimePod) bool {
 	return slices.ContainsFunc(pod.Sandboxes, func(s podmill.Sandbox) bool { return s.Labels[podmill.LabelOwner] == a.root })
 }
-
-// cleaner is a function that cleans up.
-type cleaner func(ctx context.Context, keep func(types.UID) bool) error
-
-// Cleanup calls the function.
-func (c cleaner) Cleanup(ctx context.Context, keep func(types.UID) bool) error { return c(ctx, keep) }
 
 // watchWorkers tells who waits for pods to finish, and the observer o.
 func (a *Agent) watchWorkers(o podworkers.Observer) podworkers.Observer {

@@ -44,10 +44,23 @@ func TestAPodThatIsNotKnownYetKeepsItsVolumes(t *testing.T) {
 		w.pass(time.Second)
 		w.end()
 		w.file.Replace()
+		data := filepath.Join(w.root, "pods", string(pod.UID), "volumes", "kubernetes.io~empty-dir", "data")
 		w.use = Faulty(w.rt, Fault{On: OpInspectPod, Effect: Fail(errors.New("not now"))})
 		w.start()
 		w.pass(time.Minute)
-		if _, err := os.Stat(filepath.Join(w.root, "pods", string(pod.UID), "volumes", "kubernetes.io~empty-dir", "data")); err != nil {
+		if _, err := os.Stat(data); err != nil {
+			t.Errorf("%v\n%s", err, w.rt.Log())
+		}
+
+		// A listing that leaves it out is no proof that it is gone. It is looked for, found, and ends as it should.
+		w.use = Faulty(w.rt, Fault{On: OpListPods, Effect: Omit()})
+		w.start()
+		w.pass(3 * time.Second)
+		if _, err := os.Stat(data); err != nil {
+			t.Errorf("%v\n%s", err, w.rt.Log())
+		}
+		w.pass(time.Minute)
+		if _, err := os.Stat(data); err == nil || w.rt.Log().Count("StopContainer") != 1 {
 			t.Errorf("%v\n%s", err, w.rt.Log())
 		}
 	})
