@@ -1,0 +1,157 @@
+package cri_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/cri"
+	"github.com/podmill/podmill/internal/testenv"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func limits(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)},
+	}
+}
+
+// A container that needs more memory than its limit is killed, and said to be.
+func TestOOMKilled(t *testing.T) {
+	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+		r := start(t, dial(t, endpoint), "", func(c *podmill.ContainerSpec) {
+			c.Container.Resources = limits("1", "24Mi")
+			c.Command = []string{"tail", "/dev/zero"} // keeps the last line, which has no end
+		})
+		if c := r.exited(); c.ExitCode != 137 || c.Reason != "OOMKilled" {
+			t.Errorf("code %d, reason %s", c.ExitCode, c.Reason)
+		}
+	})
+}
+
+// What a Pod asks for in the API's units arrives in the kernel's.
+func TestLimitsReachTheKernel(t *testing.T) {
+	files := map[string]string{
+		"cpu/cpu.shares": "256", "cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000", "memory/memory.limit_in_bytes": "33554432",
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		files = map[string]string{"cpu.max": "50000 100000", "memory.max": "33554432", "memory.oom.group": "1"}
+	}
+	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+		r := start(t, dial(t, endpoint), "exec sleep 1000", func(c *podmill.ContainerSpec) { c.Container.Resources = limits("500m", "32Mi") })
+		for file, want := range files {
+			if got := r.output("cat /sys/fs/cgroup/" + file); got != want {
+				t.Errorf("%s is %s, want %s", file, got, want)
+			}
+		}
+	})
+}
+
+// The security context is what the container's process has.
+func TestSecurityContextReachesTheKernel(t *testing.T) {
+	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+		r := start(t, dial(t, endpoint), "exec sleep 1000", func(c *podmill.ContainerSpec) {
+			c.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{
+				FSGroup: ptr(int64(2000)), SupplementalGroups: []int64{3000}, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				Sysctls: []corev1.Sysctl{{Name: "net/ipv4/ip_unprivileged_port_start", Value: "80"}},
+			}
+			c.User = &podmill.User{UID: ptr(int64(1000)), GID: ptr(int64(1001))}
+			c.Container.SecurityContext = &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr(false), ReadOnlyRootFilesystem: ptr(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			}
+		})
+		status := strings.Fields(r.output("cat /proc/1/status"))
+		word := func(name string, n int) string {
+			for i, f := range status {
+				if f == name+":" {
+					return strings.Join(status[i+1:i+1+n], " ")
+				}
+			}
+			return ""
+		}
+		for _, tc := range []struct{ name, want string }{
+			{"Uid", "1000"}, {"Gid", "1001"}, {"Groups", "1001 2000 3000"}, {"NoNewPrivs", "1"}, {"Seccomp", "2"}, {"CapBnd", "0000000000000000"},
+		} {
+			if got := word(tc.name, len(strings.Fields(tc.want))); got != tc.want && !(tc.name == "Groups" && strings.HasPrefix(got, "2000 3000")) {
+				t.Errorf("%s is %s, want %s", tc.name, got, tc.want)
+			}
+		}
+		if got := r.output("cat /proc/sys/net/ipv4/ip_unprivileged_port_start"); got != "80" {
+			t.Errorf("the sysctl is %s", got)
+		}
+		if got := r.output("touch /x 2>&1 || true"); !strings.Contains(got, "Read-only") {
+			t.Errorf("the root file system can be written to: %s", got)
+		}
+		if got := r.output("wc -c < /proc/timer_list 2>/dev/null || true"); got != "0" && got != "" {
+			t.Errorf("/proc/timer_list is not masked: %s bytes", got)
+		}
+	})
+}
+
+// A Localhost profile is found below the root, and holds.
+func TestSeccompProfile(t *testing.T) {
+	root := t.TempDir()
+	const profile = `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir","mkdirat"],"action":"SCMP_ACT_ERRNO","errnoRet":38}]}`
+	if err := os.MkdirAll(filepath.Join(root, "profiles"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "profiles", "no-mkdir.json"), []byte(profile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+		r := start(t, dial(t, endpoint, cri.WithSeccompRoot(root)), "exec sleep 1000", func(c *podmill.ContainerSpec) {
+			c.Container.SecurityContext = &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{
+				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr("profiles/no-mkdir.json"),
+			}}
+		})
+		if got := r.output("mkdir /tmp/x 2>&1 || true"); !strings.Contains(got, "Function not implemented") {
+			t.Errorf("mkdir says %q", got)
+		}
+	})
+}
+
+// What one runtime can do and another would leave out without a word is done or refused.
+func TestOldRuntimesRefuse(t *testing.T) {
+	strict := func(c *podmill.ContainerSpec) {
+		c.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{
+			SupplementalGroups: []int64{3000}, SupplementalGroupsPolicy: ptr(corev1.SupplementalGroupsPolicyStrict),
+		}
+	}
+	mounted := func(c *podmill.ContainerSpec) {
+		c.Mounts = []podmill.Mount{{ContainerPath: "/image", Image: image, ReadOnly: true}}
+	}
+	t.Run("containerd2", func(t *testing.T) {
+		r := start(t, dial(t, testenv.Containerd(t)), "exec sleep 1000", func(c *podmill.ContainerSpec) { strict(c); mounted(c) })
+		if got := r.output("grep Groups: /proc/1/status"); !strings.HasSuffix(got, "3000") {
+			t.Errorf("%s", got)
+		}
+		if got := r.output("ls /image/bin/sh"); got != "/image/bin/sh" {
+			t.Errorf("the image is not mounted: %s", got)
+		}
+	})
+	t.Run("containerd1", func(t *testing.T) {
+		client := dial(t, testenv.OldContainerd(t))
+		_, err := client.RunSandbox(t.Context(), prepare(t, client, "", strict).sandbox)
+		var refused *podmill.ReasonError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "supplementalGroupsPolicy Strict: the runtime, containerd 1.") {
+			t.Errorf("error %v", err)
+		}
+		r := prepare(t, client, "", mounted)
+		id, err := client.RunSandbox(t.Context(), r.sandbox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.spec.SandboxID = id
+		if _, err := client.CreateContainer(t.Context(), r.spec); err == nil {
+			t.Error("an image to be mounted was left out")
+		}
+	})
+}
