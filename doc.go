@@ -31,8 +31,7 @@
 //
 // This is a node agent that runs the pods of a directory on containerd:
 //
-//	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-//	defer stop()
+//	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt)
 //
 //	runtime, err := cri.Dial(ctx, "unix:///run/containerd/containerd.sock")
 //	if err != nil {

@@ -14,8 +14,7 @@ import (
 
 // A first agent: the pods of a directory, on containerd, without a cluster.
 func Example() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt)
 
 	runtime, err := cri.Dial(ctx, "unix:///run/containerd/containerd.sock")
 	if err != nil {

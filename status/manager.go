@@ -3,7 +3,6 @@ package status
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -176,8 +175,8 @@ func (m *Manager) send(ctx context.Context, e *entry, last bool) {
 	if finish && (err == nil || errors.Is(err, podmill.ErrGone)) {
 		err = m.sink.FinishPod(ctx, pod)
 	}
-	if err != nil && !errors.Is(err, podmill.ErrGone) {
-		logr.FromContextOrDiscard(ctx).Error(fmt.Errorf("deliver status of pod %s: %w", podmill.RefOf(pod), err), "status not delivered", "attempt", e.failures+1)
+	if errors.Is(err, podmill.ErrGone) {
+		err = nil // there is nobody to tell any more
 	}
 
 	m.mu.Lock()
@@ -185,22 +184,31 @@ func (m *Manager) send(ctx context.Context, e *entry, last bool) {
 	defer m.poke()
 	m.inFlight--
 	e.sending = false
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "status not delivered", "pod", podmill.RefOf(pod).String(), "attempt", e.failures+1)
+		m.failed(e, dirty, last)
+		return
+	}
+	m.delivered(e, finish)
+}
+
+// delivered notes that a delivery has succeeded, and goes on with what has come since. Callers hold mu.
+func (m *Manager) delivered(e *entry, finish bool) {
+	e.failures = 0
 	switch {
-	case err == nil || errors.Is(err, podmill.ErrGone):
-		e.failures = 0
-		if finish && e.finish && !e.dirty {
-			delete(m.entries, pod.UID)
-			return
-		}
-		if e.dirty || e.finish && !finish {
-			m.schedule(e, e.urgent)
-		}
-	default:
-		e.dirty = e.dirty || dirty
-		e.failures++
-		if !last {
-			m.push(e, false, m.opts.backoff(e.failures))
-		}
+	case finish && e.finish && !e.dirty:
+		delete(m.entries, e.pod.UID)
+	case e.dirty || e.finish && !finish:
+		m.schedule(e, e.urgent)
+	}
+}
+
+// failed notes that a delivery has failed; unless it was the last there is another. Callers hold mu.
+func (m *Manager) failed(e *entry, dirty, last bool) {
+	e.dirty = e.dirty || dirty
+	e.failures++
+	if !last {
+		m.push(e, false, m.opts.backoff(e.failures))
 	}
 }
 

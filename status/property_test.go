@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -43,8 +44,9 @@ func TestAnyHistory(t *testing.T) {
 			if (last.Phase == corev1.PodSucceeded || last.Phase == corev1.PodFailed) && next.Phase != last.Phase {
 				t.Fatalf("phase went from %s to %s", last.Phase, next.Phase)
 			}
-			for i, s := range append(next.InitContainerStatuses, next.ContainerStatuses...) {
-				if old := append(last.InitContainerStatuses, last.ContainerStatuses...); len(old) > 0 && s.RestartCount < old[i].RestartCount {
+			old := slices.Concat(last.InitContainerStatuses, last.ContainerStatuses)
+			for i, s := range slices.Concat(next.InitContainerStatuses, next.ContainerStatuses) {
+				if len(old) > 0 && s.RestartCount < old[i].RestartCount {
 					t.Fatalf("restart count of %s fell from %d to %d", s.Name, old[i].RestartCount, s.RestartCount)
 				}
 				for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,12 +23,9 @@ var manifests embed.FS
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 8*time.Second)
-	defer cancel()
+	time.AfterFunc(8*time.Second, stop)
 	if err := run(ctx); err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "inmemory:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
 

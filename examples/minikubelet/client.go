@@ -55,7 +55,8 @@ func runClient(ctx context.Context, args []string, out, errOut io.Writer) int {
 		}
 		return conn, nil
 	}}
-	code, err := 0, error(nil)
+	var code int
+	var err error
 	switch rest := flags.Args(); {
 	case args[0] == "get" && len(rest) <= 1:
 		err = c.get(ctx, *format, strings.Join(rest, ""))
@@ -119,7 +120,7 @@ func (c *client) logs(ctx context.Context, name, container string, query url.Val
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	_, err = io.Copy(c.out, response.Body)
 	return err
 }
@@ -133,7 +134,7 @@ func (c *client) exec(ctx context.Context, name, container string, command []str
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	if _, err := io.Copy(c.out, response.Body); err != nil {
 		return 0, err
 	}
@@ -145,7 +146,7 @@ func (c *client) pods(ctx context.Context) ([]*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	var list corev1.PodList
 	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
 		return nil, fmt.Errorf("the agent's answer cannot be read: %w", err)

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer runtime.Close() //nolint:errcheck // the process ends
+	defer runtime.Close()
 	cgroups, err := newCgroups(ctx, c, runtime)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer answering.Close() //nolint:errcheck // the process ends
+	defer answering.Close()
 	watched := make(chan error, 1)
 	go func() { watched <- watch(ctx, a, c.exitAfter, cancel) }()
 	return errors.Join(a.Run(ctx), <-watched)
