@@ -3,49 +3,65 @@ package staticpod
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"reflect"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/podmill/podmill/podspec"
 )
 
-// manifest is what a file holds.
-type manifest struct {
+// origin is where manifests come from, and for which node.
+type origin struct {
+	source   string // "file" or "http"
+	location string // the directory or the URL
+	node     string
+	strict   bool
+}
+
+// content is what a file holds.
+type content struct {
 	pods       []*corev1.Pod
 	configMaps []*corev1.ConfigMap
 	secrets    []*corev1.Secret
 }
 
-// decoder turns bytes into objects. It is pure but for the time of a pod's first sight.
+// decoder makes objects of a file.
 type decoder struct {
-	source string // of the pods' annotations
-	node   string
-	strict bool
-
+	origin
+	now      time.Time
 	file     string
-	found    manifest
+	content  content
 	problems []Problem
 }
 
-// decode returns what the bytes of a file hold. Unless every problem is a warning, the file must not be used.
-func (d decoder) decode(file string, data []byte) (manifest, []Problem) {
-	d.file = file
-	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
-	if len(data) == 0 {
-		d.say(1, "", "", "the file is empty; what it held before goes on, to stop that remove the file")
+// decode returns what a file holds and what is wrong with it. Unless all that is wrong are warnings, the file is not to be used.
+func (o origin) decode(file string, data []byte, now time.Time) (content, []Problem) {
+	d := &decoder{origin: o, now: now, file: file}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(bytes.TrimSpace(data)) == 0 { // the disk is full, or somebody is about to write it
+		d.say(Problem{Message: "is empty", Cure: "remove it if nothing of it is wanted"})
 	}
-	line := 1
-	for _, text := range split(data) {
-		d.document(text, line)
-		line += bytes.Count(text, []byte{'\n'})
+	for _, chunk := range split(data) {
+		doc, wrong := chunk.parse()
+		switch {
+		case wrong != nil:
+			d.say(Problem{Line: wrong.line, Message: wrong.message, Cure: wrong.cure})
+		case doc != nil:
+			d.object(doc.value, doc.place)
+		}
 	}
-	return d.found, d.problems
+	if more := len(d.problems) - maxProblems; more > 0 {
+		d.problems = append(d.problems[:maxProblems:maxProblems], Problem{
+			File: file, Message: fmt.Sprintf("there are %d problems more", more), Warning: usable(d.problems),
+		})
+	}
+	return d.content, d.problems
 }
 
 // usable reports whether a file with these problems is used.
@@ -58,124 +74,138 @@ func usable(problems []Problem) bool {
 	return true
 }
 
-func (d *decoder) say(line int, object, field, format string, args ...any) {
-	d.problems = append(d.problems, Problem{File: d.file, Line: line, Object: object, Field: field, Message: fmt.Sprintf(format, args...)})
+func (d *decoder) say(p Problem) {
+	p.File = d.file
+	d.problems = append(d.problems, p)
 }
 
-// split cuts a stream of YAML documents at the lines that begin with three dashes. Every byte is in one of the parts.
-func split(data []byte) [][]byte {
-	var parts [][]byte
-	begin := 0
-	for at := 0; at < len(data); {
-		next := len(data)
-		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
-			next = at + i + 1
-		}
-		if at > begin && bytes.HasPrefix(data[at:], []byte("---")) {
-			parts = append(parts, data[begin:at])
-			begin = at
-		}
-		at = next
-	}
-	return append(parts, data[begin:])
-}
-
-// document decodes one document, whose first line is line.
-func (d *decoder) document(text []byte, line int) {
-	data, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		at, message := syntax(err, line)
-		d.say(at, "", "", "%s", message)
-		return
-	}
-	if bytes.Equal(data, []byte("null")) {
-		return // nothing but comments
-	}
-	d.object(data, &source{text: text, line: line})
-}
-
-var lineOf = regexp.MustCompile(`line (\d+):? ?`) //nolint:gochecknoglobals // constant
-
-// syntax takes the line out of a parser's message.
-func syntax(err error, first int) (line int, message string) {
-	message = strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-	message = strings.TrimPrefix(strings.TrimPrefix(message, "yaml: "), "unmarshal errors:\n  ")
-	if m := lineOf.FindStringSubmatch(message); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		return first + n - 1, strings.Replace(message, m[0], "", 1)
-	}
-	return first, message
-}
-
-// object decodes an object, or each of a list.
-func (d *decoder) object(data []byte, from *source) {
-	var head struct {
-		metav1.TypeMeta
-		Metadata struct{ Name string }
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		d.say(from.line, "", "", "it is no Kubernetes object: %v", err)
-		return
-	}
-	name := strings.TrimSpace(strings.ToLower(head.Kind) + " " + head.Metadata.Name)
-	switch gvk := head.APIVersion + " " + head.Kind; gvk {
+// object takes an object, or all that a list has.
+func (d *decoder) object(value map[string]any, at *place) {
+	version, _ := value["apiVersion"].(string)
+	kind, _ := value["kind"].(string)
+	meta, _ := value["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	o := &object{decoder: d, value: value, place: at, name: strings.TrimSpace(strings.ToLower(kind) + " " + name)}
+	switch version + " " + kind {
 	case "v1 Pod":
-		pod := &corev1.Pod{}
-		if d.into(data, pod, name, from) {
-			d.pod(pod, data, name, from)
-		}
-	case "v1 ConfigMap":
-		m := &corev1.ConfigMap{}
-		if d.into(data, m, name, from) {
-			d.configMap(m, name, from)
-		}
-	case "v1 Secret":
-		s := &corev1.Secret{}
-		if d.into(data, s, name, from) {
-			d.secret(s, name, from)
+		o.pod()
+	case "v1 ConfigMap", "v1 Secret":
+		switch {
+		case d.source == sourceHTTP: // there is nobody to give it to
+			d.say(Problem{Line: at.line, Object: o.name, Message: "is not used", Cure: "put it into a directory of manifests", Warning: true})
+		case kind == "Secret":
+			o.secret()
+		default:
+			o.configMap()
 		}
 	case "v1 List", "v1 PodList", "v1 ConfigMapList", "v1 SecretList":
-		d.list(data, from)
+		o.list(strings.TrimSuffix(kind, "List"))
 	case " ":
-		d.say(from.line, "", "", "apiVersion and kind are missing, give apiVersion: v1 and kind: Pod")
+		d.say(Problem{Line: at.line, Message: "has no apiVersion and kind", Cure: "give apiVersion: v1 and kind: Pod"})
 	default:
-		d.say(from.line, name, "", "an agent without an API server runs v1 Pod, with ConfigMap and Secret; it cannot do anything with %s %s", head.APIVersion, head.Kind)
-	}
-}
-
-func (d *decoder) list(data []byte, from *source) {
-	var list struct{ Items []json.RawMessage }
-	if err := json.Unmarshal(data, &list); err != nil {
-		d.say(from.line, "", "items", "%v", err)
-		return
-	}
-	for i, item := range list.Items {
-		d.object(item, from.item(i))
-	}
-}
-
-// into decodes an object strictly, and reports whether it may be used.
-func (d *decoder) into(data []byte, object any, name string, from *source) bool {
-	strict, err := kjson.UnmarshalStrict(data, object)
-	if err != nil {
-		var wrongType *json.UnmarshalTypeError
-		field := ""
-		if errors.As(err, &wrongType) {
-			field = wrongType.Field
-		}
-		d.say(from.lineOf(field), name, field, "%s", strings.TrimPrefix(err.Error(), "json: "))
-		return false
-	}
-	for _, err := range strict {
-		field, message := "", err.Error()
-		var at kjson.FieldError
-		if errors.As(err, &at) {
-			field = at.FieldPath()
-			message = strings.TrimSuffix(strings.TrimSpace(strings.Replace(message, strconv.Quote(field), "", 1)), ":")
-		}
-		d.problems = append(d.problems, Problem{
-			File: d.file, Line: from.lineOf(field), Object: name, Field: field, Message: message + advice(field), Warning: !d.strict,
+		d.say(Problem{
+			Line: at.line, Object: o.name, Message: fmt.Sprintf("%q of %q is not known here", kind, version),
+			Cure: "v1 Pod, ConfigMap, Secret and List are; the rest needs an API server", Warning: !d.strict,
 		})
 	}
-	return true
+}
+
+// object is an object that is being decoded.
+type object struct {
+	*decoder
+	name  string // such as "pod web"
+	value map[string]any
+	place *place
+}
+
+// list takes the elements of a list. They need not say what they are where the list does.
+func (o *object) list(kind string) {
+	items, ok := o.value["items"].([]any)
+	if !ok && o.value["items"] != nil {
+		o.say(Problem{Line: o.place.find("items").line, Object: o.name, Field: "items", Message: "is no list"})
+	}
+	for i, item := range items {
+		value, ok := item.(map[string]any)
+		at := o.place.find(fmt.Sprintf("items[%d]", i))
+		if !ok {
+			o.say(Problem{Line: at.line, Object: o.name, Field: fmt.Sprintf("items[%d]", i), Message: "is " + kindOf(item) + ", no object"})
+			continue
+		}
+		if kind != "" && value["kind"] == nil && value["apiVersion"] == nil {
+			value["apiVersion"], value["kind"] = "v1", kind
+		}
+		o.object(value, at)
+	}
+}
+
+// into decodes the object, and reports whether it is one.
+func (o *object) into(typed any) bool {
+	o.place.duplicates(func(field string, line int) {
+		o.say(Problem{Line: line, Object: o.name, Field: field, Message: "is given twice", Cure: "keep one", Warning: !o.strict})
+	})
+	ok := true
+	for _, m := range mistakes(o.value, reflect.TypeOf(typed).Elem()) {
+		o.say(Problem{
+			Line: o.place.find(m.field).line, Object: o.name, Field: m.field, Message: m.message, Cure: m.cure, Warning: m.unknown && !o.strict,
+		})
+		ok = ok && m.unknown
+	}
+	if !ok {
+		return false
+	}
+	data, err := json.Marshal(o.value)
+	if err == nil {
+		err = utiljson.Unmarshal(data, typed)
+	}
+	if err != nil {
+		o.say(Problem{Line: o.place.line, Object: o.name, Message: err.Error()})
+	}
+	return err == nil
+}
+
+// valid says what a validation has found, and reports whether it was nothing.
+func (o *object) valid(lists ...field.ErrorList) bool {
+	ok := true
+	for _, list := range lists {
+		for _, err := range list {
+			ok = false
+			body := *err
+			body.Detail = ""
+			o.say(Problem{
+				Line: o.place.find(err.Field).line, Object: o.name, Field: err.Field,
+				Message: strings.ToLower(body.ErrorBody()[:1]) + body.ErrorBody()[1:], Cure: err.Detail,
+			})
+		}
+	}
+	return ok
+}
+
+func (o *object) configMap() {
+	m := &corev1.ConfigMap{}
+	if !o.into(m) {
+		return
+	}
+	m.Namespace = namespaceOf(m)
+	if o.valid(podspec.ValidateConfigMap(m)) {
+		o.content.configMaps = append(o.content.configMaps, m)
+	}
+}
+
+func (o *object) secret() {
+	s := &corev1.Secret{}
+	if !o.into(s) {
+		return
+	}
+	s.Namespace = namespaceOf(s)
+	podspec.DefaultSecret(s)
+	if o.valid(podspec.ValidateSecret(s)) {
+		o.content.secrets = append(o.content.secrets, s)
+	}
+}
+
+func namespaceOf(o metav1.Object) string {
+	if o.GetNamespace() == "" {
+		return metav1.NamespaceDefault
+	}
+	return o.GetNamespace()
 }

@@ -5,44 +5,60 @@ import (
 	"time"
 )
 
-// Option changes a default of a source.
+const (
+	// maxBytes bounds a manifest, as it is and with its aliases written out. It is the kubelet's bound.
+	maxBytes = 10 << 20
+	// maxProblems bounds what is said of one manifest.
+	maxProblems = 20
+	// settleQuiet is how long nothing must have happened in a directory before it is read, so that an editor's several steps are one
+	// change, and settleMost how many times as long that is waited for.
+	settleQuiet = 100 * time.Millisecond
+	settleMost  = 10
+	// minRetry is the first wait after an error; it doubles up to maxRetry, or the period if that is longer.
+	minRetry = time.Second
+	maxRetry = time.Minute
+	// requestTimeout bounds one request for a URL.
+	requestTimeout = 10 * time.Second
+	// maxRedirects bounds how often an answer may send elsewhere.
+	maxRedirects = 5
+)
+
+// Option changes a default of a [Directory] or a [URL].
 type Option func(*options)
 
 type options struct {
-	strict   bool
-	period   time.Duration
-	settle   time.Duration
-	maxBytes int64
-	observer Observer
-	headers  http.Header
-	client   http.RoundTripper
+	strict    bool
+	period    time.Duration
+	observer  Observer
+	headers   http.Header
+	transport http.RoundTripper
 }
 
 func newOptions(opts []Option) options {
-	o := options{strict: true, period: 20 * time.Second, settle: 100 * time.Millisecond, maxBytes: 10 << 20, client: http.DefaultTransport}
+	o := options{strict: true, period: 20 * time.Second, transport: http.DefaultTransport}
 	for _, opt := range opts {
 		opt(&o)
 	}
 	return o
 }
 
-// WithStrict says whether an unknown, misplaced or doubled field keeps a file from being used; the default is true. Otherwise it is only
-// reported.
+// WithStrict says whether a field that is not known, or given twice, and a kind that is not run here keep a manifest from being
+// used; the default is true. With false they are only told of.
 func WithStrict(strict bool) Option { return func(o *options) { o.strict = strict } }
 
-// WithPeriod is how often the source looks for itself, beside what it is told of; the default is the kubelet's 20 s.
-func WithPeriod(d time.Duration) Option { return func(o *options) { o.period = d } }
+// WithPeriod is how often a directory is read although nothing is known to have happened there, and how often a URL is asked; the default is
+// the kubelet's 20 s.
+func WithPeriod(period time.Duration) Option { return func(o *options) { o.period = period } }
 
-// WithMaxBytes bounds a manifest; the default is 10 MiB.
-func WithMaxBytes(n int64) Option { return func(o *options) { o.maxBytes = n } }
-
-// WithObserver says who is told of problems.
+// WithObserver says who is told of problems, beside the log.
 func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }
 
-// WithHeaders are sent with every request for a URL, as the kubelet's --manifest-url-header.
-func WithHeaders(headers http.Header) Option { return func(o *options) { o.headers = headers } }
+// WithHeaders are sent with every request for a URL, as those of the kubelet's --manifest-url-header.
+func WithHeaders(headers http.Header) Option {
+	return func(o *options) { o.headers = headers.Clone() }
+}
 
 // WithTransport carries out the requests for a URL; the default is [http.DefaultTransport].
 func WithTransport(transport http.RoundTripper) Option {
-	return func(o *options) { o.client = transport }
+	return func(o *options) { o.transport = transport }
 }

@@ -2,11 +2,9 @@ package staticpod
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -16,125 +14,93 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// requestTimeout bounds one request; maxBackoff how rarely a URL that fails is asked.
-const (
-	requestTimeout = 30 * time.Second
-	maxBackoff     = 5 * time.Minute
-)
-
-// URL is a manifest behind an HTTP or HTTPS URL. ConfigMaps and Secrets in it are not used.
+// URL is a manifest that a server has, over HTTP or HTTPS. It has pods only: there is nobody to give ConfigMaps and Secrets to.
 type URL struct {
-	url    string
-	node   string
-	opts   options
-	client http.Client
-	tell   teller
-	file   file
-	etag   string
-	since  string // Last-Modified
+	fetcher fetcher
+	origin  origin
+	period  time.Duration
+	tell    teller
+	file    file
+	got     bool // something usable, at some time
 }
 
-// NewURL returns a source of the manifest at url, for a node of that name. It asks every 20 s ([WithPeriod]), less often while that fails, and keeps
-// what it last got.
-func NewURL(url, node string, opts ...Option) *URL {
-	u := &URL{url: url, node: node, opts: newOptions(opts), file: file{name: url}}
-	u.tell.observer = u.opts.observer
-	u.client = http.Client{Transport: u.opts.client, Timeout: requestTimeout, CheckRedirect: sameHost}
-	return u
-}
+var _ podmill.PodSource = (*URL)(nil)
 
-// sameHost follows redirects that stay where they are, so that who answers for the URL cannot be changed by what is there.
-func sameHost(next *http.Request, via []*http.Request) error {
-	if len(via) > 5 {
-		return errors.New("too many redirects")
+// NewURL returns a source of the manifest at a URL, for the node of that name. It starts nothing.
+func NewURL(address, node string, opts ...Option) *URL {
+	o := newOptions(opts)
+	name := withoutSecrets(address)
+	return &URL{
+		fetcher: fetcher{
+			address: address,
+			headers: o.headers,
+			client:  http.Client{Transport: o.transport, Timeout: requestTimeout, CheckRedirect: stay},
+		},
+		origin: origin{source: sourceHTTP, location: name, node: node, strict: o.strict},
+		period: o.period,
+		tell:   teller{observer: o.observer},
+		file:   file{name: name},
 	}
-	if next.URL.Host != via[0].URL.Host || next.URL.Scheme != via[0].URL.Scheme {
-		return fmt.Errorf("it redirects to another host, %s, which is not followed: give that URL if it is right", next.URL.Host)
-	}
-	return nil
 }
 
 // Name is "http".
-func (u *URL) Name() string { return "http" }
+func (u *URL) Name() string { return sourceHTTP }
 
-// Run delivers the pods at the URL, and again when they change.
+// Run delivers the pods at the URL, and again when they change, always as a whole; for the first time when something usable was got. It
+// returns nil when ctx ends, and not before.
 func (u *URL) Run(ctx context.Context, deliver func(podmill.PodUpdate)) error {
-	log := logr.FromContextOrDiscard(ctx)
-	var last []*corev1.Pod
-	delivered := false
+	log := logr.FromContextOrDiscard(ctx).WithValues("source", sourceHTTP)
+	var delivered []*corev1.Pod
+	synced := false
 	for failures := 0; ; {
-		err := u.fetch(ctx)
+		wait := u.period
+		now, err := u.poll(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		problems := u.file.problems
 		if err != nil {
 			failures++
-			problems = []Problem{{File: u.url, Message: err.Error()}}
+			wait = retry(failures, u.period)
+			u.tell.tell(log, []Problem{*err})
 		} else {
 			failures = 0
-			now := merge([]*file{&u.file})
-			problems = now.problems
-			// A first manifest that is no good says nothing: what may run because of it must not be stopped.
-			if good := delivered || usable(u.file.problems); good && (!delivered || !slices.Equal(now.pods, last)) {
-				deliver(podmill.PodUpdate{Op: podmill.ReplacePods, Pods: now.pods})
-				last, delivered = now.pods, true
+			u.tell.tell(log, now.problems)
+			if u.got && (!synced || !slices.Equal(delivered, now.pods)) {
+				deliver(podmill.PodUpdate{Op: podmill.ReplacePods, Pods: slices.Clone(now.pods)})
+				delivered, synced = now.pods, true
 			}
 		}
-		u.tell.tell(log, problems)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(u.wait(failures)):
+		case <-time.After(jitter(wait)):
 		}
 	}
 }
 
-// wait is the time until the next request: the period, doubled with each failure in a row, less up to a tenth.
-func (u *URL) wait(failures int) time.Duration {
-	d := u.opts.period << min(failures, 5)
-	d = max(u.opts.period, min(d, maxBackoff))
-	return d - rand.N(d/10+1) //nolint:gosec // jitter is no secret
+// jitter keeps many nodes from asking at one time.
+func jitter(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1)
 }
 
-// fetch asks for the manifest, unless it is as it was.
-func (u *URL) fetch(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url, nil)
+// poll asks for the manifest and takes what is new.
+func (u *URL) poll(ctx context.Context) (*set, *Problem) {
+	data, err := u.fetcher.fetch(ctx)
 	if err != nil {
-		return fmt.Errorf("the URL cannot be asked: %w", err)
+		return nil, &Problem{File: u.file.name, Message: err.Error(), Cure: "what it held goes on until it can be read"}
 	}
-	for name, values := range u.opts.headers {
-		request.Header[name] = values
+	if data != nil {
+		u.file.take(u.origin, data, time.Now())
+		u.got = u.got || usable(u.file.problems)
 	}
-	if u.etag != "" {
-		request.Header.Set("If-None-Match", u.etag)
-	} else if u.since != "" {
-		request.Header.Set("If-Modified-Since", u.since)
-	}
-	response, err := u.client.Do(request)
+	return merge([]*file{&u.file}), nil
+}
+
+// withoutSecrets leaves out of a URL what may be a password or a token. What is left is what identifies it: a new token makes no new pods.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
 	if err != nil {
-		return fmt.Errorf("it cannot be read, and what is known of it goes on: %w", err)
+		return "the URL"
 	}
-	defer func() { _ = response.Body.Close() }()
-	switch response.StatusCode {
-	case http.StatusNotModified:
-		return nil
-	case http.StatusOK:
-	default:
-		return fmt.Errorf("it cannot be read, and what is known of it goes on: the server answers %s", response.Status)
-	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, u.opts.maxBytes+1))
-	if err != nil {
-		return fmt.Errorf("it broke off, and what is known of it goes on: %w", err)
-	}
-	if int64(len(data)) > u.opts.maxBytes {
-		return fmt.Errorf("it is larger than %d bytes; no manifest is", u.opts.maxBytes)
-	}
-	u.etag, u.since = response.Header.Get("ETag"), response.Header.Get("Last-Modified")
-	if string(data) == u.file.content && u.file.content != "" {
-		return nil
-	}
-	found, problems := decoder{source: u.Name(), node: u.node, strict: u.opts.strict}.decode(u.url, data)
-	u.file.refresh(string(data), found, problems)
-	return nil
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// watcher is told of objects that changed. What it was not told yet gathers in a set, so that nobody waits for it.
+// watcher is somebody who watches objects. What he was not told yet gathers in a set, so that nobody waits for him.
 type watcher struct {
 	wake chan struct{} // holds one token
 
@@ -33,7 +33,7 @@ func (w *watcher) take() map[podmill.ObjectRef]bool {
 	return refs
 }
 
-// WatchObjects tells of the ConfigMaps and Secrets that change from now on.
+// WatchObjects tells of the ConfigMaps and Secrets that change from now on, as long as Run runs. It returns nil when ctx ends.
 func (d *Directory) WatchObjects(ctx context.Context, changed func(podmill.ObjectRef)) error {
 	w := &watcher{wake: make(chan struct{}, 1), refs: map[podmill.ObjectRef]bool{}}
 	d.mu.Lock()

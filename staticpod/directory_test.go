@@ -1,0 +1,570 @@
+package staticpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/podmilltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+func manifest(name, image string) string {
+	return strings.NewReplacer("name: web", "name: "+name, "web:1", image).Replace(web)
+}
+
+// rig is a directory that runs, and what it delivers and tells.
+type rig struct {
+	*testing.T
+	dir      string
+	source   *Directory
+	updates  chan []*corev1.Pod
+	problems chan Problem
+	stop     context.CancelFunc
+}
+
+func newRig(t *testing.T, path string, opts ...Option) *rig {
+	t.Helper()
+	return newRigWith(t, path, settleQuiet, opts...)
+}
+
+func newRigWith(t *testing.T, path string, quiet time.Duration, opts ...Option) *rig {
+	t.Helper()
+	r := &rig{T: t, dir: path, updates: make(chan []*corev1.Pod, 100), problems: make(chan Problem, 1000)}
+	opts = append([]Option{WithPeriod(time.Hour), WithObserver(Observer{Problem: func(p Problem) { r.problems <- p }})}, opts...)
+	r.source = NewDirectory(path, "node1", opts...)
+	r.source.quiet = quiet
+	r.run()
+	return r
+}
+
+// run runs the source until stop or the end of the test.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(r.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := r.source.Run(ctx, func(u podmill.PodUpdate) {
+			if u.Op != podmill.ReplacePods {
+				r.Errorf("delivered %v", u.Op)
+			}
+			r.updates <- u.Pods
+		})
+		if err != nil {
+			r.Errorf("Run: %v", err)
+		}
+	}()
+	r.stop = func() { cancel(); <-ended }
+	r.Cleanup(r.stop)
+}
+
+// next returns what is delivered next.
+func (r *rig) next() []*corev1.Pod {
+	r.Helper()
+	select {
+	case pods := <-r.updates:
+		return pods
+	case <-time.After(patience):
+		r.Fatal("nothing is delivered")
+		return nil
+	}
+}
+
+// gets checks that what is delivered next is this, as name=image.
+func (r *rig) gets(want ...string) []*corev1.Pod {
+	r.Helper()
+	pods := r.next()
+	got := []string{}
+	for _, pod := range pods {
+		got = append(got, strings.TrimSuffix(pod.Name, "-node1")+"="+pod.Spec.Containers[0].Image)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(append([]string{}, want...), got); diff != "" {
+		r.Fatalf("(-want +got):\n%s", diff)
+	}
+	return pods
+}
+
+// says waits for a problem that begins so.
+func (r *rig) says(prefix string) {
+	r.Helper()
+	var seen []string
+	timeout := time.After(patience)
+	for {
+		select {
+		case p := <-r.problems:
+			if strings.HasPrefix(p.Error(), prefix) {
+				return
+			}
+			seen = append(seen, p.Error())
+		case <-timeout:
+			r.Fatalf("it is not said: %s\nbut: %q", prefix, seen)
+		}
+	}
+}
+
+// put writes a file at once.
+func (r *rig) put(name, text string) {
+	r.Helper()
+	tmp := filepath.Join(r.dir, ".tmp")
+	r.must(os.WriteFile(tmp, []byte(text), 0o600))
+	r.must(os.Rename(tmp, filepath.Join(r.dir, name)))
+}
+
+func (r *rig) remove(name string) {
+	r.Helper()
+	r.must(os.Remove(filepath.Join(r.dir, name)))
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// TestDirectoryIsASource runs the conformance kit.
+func TestDirectoryIsASource(t *testing.T) {
+	podmilltest.PodSourceTest(t, func(t *testing.T) podmilltest.PodSourceEnv {
+		dir := t.TempDir()
+		return podmilltest.PodSourceEnv{
+			Source: NewDirectory(dir, "node1"),
+			Put: func(t *testing.T, pod *corev1.Pod) {
+				pod = pod.DeepCopy()
+				pod.UID, pod.APIVersion, pod.Kind = "", "v1", "Pod"
+				text, err := yaml.Marshal(pod)
+				if err == nil {
+					err = os.WriteFile(filepath.Join(dir, pod.Name+".yaml"), text, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			Remove: func(t *testing.T, pod *corev1.Pod) {
+				if err := os.Remove(filepath.Join(dir, pod.Name+".yaml")); err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+// TestPutBack shows that a manifest that is removed and put back is the same pod again. B001
+func TestPutBack(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	r.gets()
+	r.put("web.yaml", web)
+	first := r.gets("web=web:1")[0]
+	for range 3 {
+		r.remove("web.yaml")
+		r.gets()
+		r.put("web.yaml", web)
+		if again := r.gets("web=web:1")[0]; again.UID != first.UID {
+			t.Fatalf("the UID was %s and is %s", first.UID, again.UID)
+		}
+	}
+}
+
+// TestRestart shows that a source that runs anew, in the same process or another, finds the same pods. B072
+func TestRestart(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	r.gets()
+	r.put("web.yaml", web)
+	first := r.gets("web=web:1")[0]
+	r.stop()
+	r.run()
+	if again := r.gets("web=web:1")[0]; again != first {
+		t.Errorf("another run has another pod: %s", cmp.Diff(first, again))
+	}
+	r.stop()
+	r.source = NewDirectory(r.dir+"/", "node1")
+	r.run()
+	if again := r.gets("web=web:1")[0]; again.UID != first.UID {
+		t.Errorf("another source has another UID: %s, not %s", again.UID, first.UID)
+	}
+}
+
+// TestStrangeFiles shows that what is no manifest is passed over, that two pods of one name are one, and that nothing changes when what does
+// not count goes. B018
+func TestStrangeFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "dir.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"app.yaml": manifest("app", "v2"), "app.yaml.bak": manifest("app", "v1"), ".app.yaml.swp": "\x00", "app.yaml~": "x", "#app.yaml#": "x",
+		"sub/x.yaml": manifest("sub", "v1"), "README": "read me", "b.YML": manifest("b", "v1"), "c.json": `{"apiVersion":"v1","kind":"List"}`,
+		"zz.yaml": manifest("app", "v3") + "---\n" + manifest("z", "v1"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t, dir)
+	first := r.gets("app=v2", "b=v1", "z=v1")
+	var said []string
+	for len(r.problems) > 0 {
+		said = append(said, (<-r.problems).Error())
+	}
+	slices.Sort(said)
+	want := []string{
+		"README: is not read (manifests end in .yaml, .yml or .json)",
+		"dir.yaml: is a directory, which is not read (put manifests beside it)",
+		"sub: is not read (manifests end in .yaml, .yml or .json)",
+		"zz.yaml: pod default/app-node1: is not used: app.yaml comes first and has one of the same name (remove one of them, or give it another name)",
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	r.remove("app.yaml.bak")
+	r.put("zz.yaml", manifest("z", "v1"))
+	r.put("marker.yaml", manifest("marker", "v1"))
+	second := r.gets("app=v2", "b=v1", "marker=v1", "z=v1") // nothing was delivered before
+	for _, pod := range first {
+		if !slices.Contains(second, pod) {
+			t.Errorf("pod %s is another", pod.Name)
+		}
+	}
+	if len(r.problems) > 0 {
+		t.Errorf("more is said: %v", <-r.problems)
+	}
+}
+
+// TestSecondOfTwo shows that of two pods of one name, or of one UID, the second takes the first's place when that goes.
+func TestSecondOfTwo(t *testing.T) {
+	withUID := func(name string) string {
+		return strings.Replace(manifest(name, "v1"), "  name: "+name, "  name: "+name+"\n  uid: same", 1)
+	}
+	r := newRig(t, t.TempDir())
+	r.gets()
+	r.put("b.yaml", manifest("web", "v2"))
+	second := r.gets("web=v2")[0]
+	r.put("a.yaml", manifest("web", "v1"))
+	r.gets("web=v1")
+	r.says("b.yaml: pod default/web-node1: is not used: a.yaml comes first")
+	r.remove("a.yaml")
+	if got := r.gets("web=v2")[0]; got != second {
+		t.Error("the second is another pod than before")
+	}
+	r.put("c.yaml", withUID("c"))
+	r.gets("c=v1", "web=v2")
+	r.put("d.yaml", withUID("d"))
+	r.says("d.yaml: pod default/d-node1: is not used: c.yaml comes first and has one of the same UID")
+	r.put("e.yaml", manifest("d", "v3"))
+	r.gets("c=v1", "d=v3", "web=v2") // d's name is free
+}
+
+// TestEditors shows that however a file is saved the pod is replaced once, by the last content, and that no other file is touched. B020
+func TestEditors(t *testing.T) {
+	r := newRigWith(t, t.TempDir(), time.Second) // for a machine that is busy between the steps
+	r.gets()
+	r.put("a.yaml", manifest("a", "v1"))
+	r.put("b.yaml", manifest("b", "v0"))
+	a := r.gets("a=v1", "b=v0")[0]
+	path := filepath.Join(r.dir, "b.yaml")
+	for i, save := range []struct {
+		name string
+		do   func(text string)
+	}{
+		{"in place", func(text string) { r.must(os.WriteFile(path, []byte(text), 0o600)) }},
+		{"piece by piece", func(text string) {
+			f, err := os.Create(path)
+			r.must(err)
+			for line := range strings.Lines(text) {
+				_, err := f.WriteString(line)
+				r.must(err)
+			}
+			r.must(f.Close())
+		}},
+		{"as vim does", func(text string) {
+			r.must(os.WriteFile(filepath.Join(r.dir, "4913"), nil, 0o600))
+			r.must(os.Remove(filepath.Join(r.dir, "4913")))
+			r.must(os.Rename(path, path+"~"))
+			r.must(os.WriteFile(path, []byte(text), 0o600))
+			r.must(os.Remove(path + "~"))
+		}},
+		{"as sed does", func(text string) { r.put("b.yaml", text) }},
+		{"as JSON", func(text string) {
+			data, err := yaml.YAMLToJSON([]byte(text))
+			r.must(err)
+			r.put("b.yaml", string(data))
+		}},
+	} {
+		image := fmt.Sprintf("v%d", i+1)
+		save.do(manifest("b", image))
+		if pods := r.gets("a=v1", "b="+image); pods[0] != a {
+			t.Errorf("%s: the other pod is another", save.name)
+		}
+	}
+}
+
+// TestBrokenForAWhile goes through what may become of a file while it is being worked on: what it last held goes on. B020
+func TestBrokenForAWhile(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	r.gets()
+	r.put("a.yaml", manifest("a", "v1"))
+	r.put("b.yaml", manifest("b", "v1"))
+	r.gets("a=v1", "b=v1")
+
+	r.put("b.yaml", manifest("b", "v2")[:40])
+	r.says("b.yaml:")
+	r.put("b.yaml", "")
+	r.says("b.yaml: is empty")
+	r.put("b.yaml", strings.Replace(manifest("b", "v3"), "image", "imag", 1))
+	r.says(`b.yaml:8: pod b: spec.containers[0].imag: unknown field (did you mean "image"?)`)
+	r.put("b.yaml", "\x00\x01\x02")
+	r.says("b.yaml:1: control characters are not allowed")
+	r.put("b.yaml", "# "+strings.Repeat("x", maxBytes))
+	r.says("b.yaml: is larger than 10 MiB")
+	r.put("b.yaml", manifest("b", "v1"))
+	r.put("b.yaml", manifest("b", "v4"))
+	r.gets("a=v1", "b=v4")
+	r.put("b.yaml", "# not now\n")
+	r.gets("a=v1")
+}
+
+// TestToldOnce shows that a problem is told of when it appears and not with each look, and again when it comes back.
+func TestToldOnce(t *testing.T) {
+	dir := t.TempDir()
+	var told []string
+	d := NewDirectory(dir, "node1", WithObserver(Observer{Problem: func(p Problem) { told = append(told, p.File) }}))
+	scan := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.scan(logr.Discard())
+	}
+	for _, text := range []string{"x", "x", web, web, "x", "x"} {
+		scan(text)
+	}
+	if diff := cmp.Diff([]string{"web.yaml", "web.yaml"}, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRenamedFile shows that renaming a file restarts nothing. B072
+func TestRenamedFile(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	r.gets()
+	r.put("web.yaml", web)
+	pod := r.gets("web=web:1")[0]
+	r.must(os.Rename(filepath.Join(r.dir, "web.yaml"), filepath.Join(r.dir, "other.yml")))
+	r.put("marker.yaml", manifest("marker", "v1"))
+	pods := r.gets("marker=v1", "web=web:1")
+	if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.UID == pod.UID }) {
+		t.Error("it is another pod")
+	}
+}
+
+// TestNoRegularFiles shows that pipes, devices, sockets, and links to them or to nowhere are never opened, and that links to files are followed.
+func TestNoRegularFiles(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	target := filepath.Join(elsewhere, "target")
+	for _, err := range []error{
+		syscall.Mkfifo(filepath.Join(dir, "fifo.yaml"), 0o600), // opening it would wait for a writer
+		os.Symlink("/dev/zero", filepath.Join(dir, "device.yaml")),
+		os.Symlink("nowhere", filepath.Join(dir, "lost.yaml")),
+		os.Symlink("loop.yaml", filepath.Join(dir, "loop.yaml")),
+		os.WriteFile(target, []byte(manifest("linked", "v1")), 0o600),
+		os.Symlink(target, filepath.Join(dir, "link.yaml")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t, dir, WithPeriod(20*time.Millisecond))
+	r.gets("linked=v1")
+	said := map[string]bool{}
+	for len(r.problems) > 0 {
+		said[(<-r.problems).Error()] = true
+	}
+	want := map[string]bool{
+		"device.yaml: is no regular file (remove it)":                  true,
+		"fifo.yaml: is no regular file (remove it)":                    true,
+		"lost.yaml: is a link that leads nowhere":                      true,
+		"loop.yaml: cannot be read: too many levels of symbolic links": true,
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.WriteFile(target, []byte(manifest("linked", "v2")), 0o600); err != nil { // nothing tells of that
+		t.Fatal(err)
+	}
+	r.gets("linked=v2")
+}
+
+// TestAtomicVolume shows that a directory that is updated as a ConfigMap volume is, by exchanging a link, is read at once.
+func TestAtomicVolume(t *testing.T) {
+	dir := t.TempDir()
+	r := &rig{T: t, dir: dir}
+	version := func(name, image string) {
+		r.must(os.Mkdir(filepath.Join(dir, name), 0o700))
+		r.must(os.WriteFile(filepath.Join(dir, name, "web.yaml"), []byte(manifest("web", image)), 0o600))
+		r.must(os.Symlink(name, filepath.Join(dir, "..data_tmp")))
+		r.must(os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	}
+	version("..1", "v1")
+	r.must(os.Symlink("..data/web.yaml", filepath.Join(dir, "web.yaml")))
+	r = newRig(t, dir)
+	r.gets("web=v1")
+	version("..2", "v2")
+	r.gets("web=v2")
+}
+
+// TestSingleFile shows that a single file of any name may be the source, and is followed however it is saved.
+func TestSingleFile(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, filepath.Join(dir, "manifest"))
+	r.says(filepath.Join(dir, "manifest") + ": cannot be read: no such file or directory (what it held goes on until it can be)")
+	r.dir = dir
+	r.put("other.yaml", manifest("other", "v1"))
+	r.put("manifest", manifest("web", "v1"))
+	r.gets("web=v1")
+	r.put("manifest", manifest("web", "v2"))
+	r.gets("web=v2")
+	r.must(os.WriteFile(filepath.Join(dir, "manifest"), []byte(manifest("web", "v3")), 0o600))
+	r.gets("web=v3")
+}
+
+// TestMissingDirectory shows that a directory that is not there is waited for and not taken for an empty one, neither at the start nor later.
+func TestMissingDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "manifests")
+	r := newRig(t, dir)
+	r.says(dir + ": cannot be read: no such file or directory")
+	if _, err := r.source.ConfigMap(t.Context(), "default", "c"); err == nil || errors.Is(err, podmill.ErrNotFound) {
+		t.Errorf("nobody can know that there is no ConfigMap: %v", err)
+	}
+	r.must(os.Mkdir(dir, 0o700))
+	r.put("web.yaml", manifest("web", "v1"))
+	pod := r.gets("web=v1")[0] // the first thing that is delivered
+
+	r.must(os.Rename(dir, dir+".away"))
+	r.says(dir + ": cannot be read: no such file or directory")
+	r.must(os.Rename(dir+".away", dir))
+	r.put("b.yaml", manifest("b", "v1"))
+	if pods := r.gets("b=v1", "web=v1"); !slices.Contains(pods, pod) { // nothing was delivered in between
+		t.Error("it is another pod")
+	}
+	// What is put in its place is followed as well.
+	r.must(os.Mkdir(dir+".new", 0o700))
+	r.must(os.WriteFile(filepath.Join(dir+".new", "c.yaml"), []byte(manifest("c", "v1")), 0o600))
+	r.must(os.Rename(dir, dir+".old"))
+	r.must(os.Rename(dir+".new", dir))
+	r.gets("c=v1")
+	r.put("c.yaml", manifest("c", "v2"))
+	r.gets("c=v2")
+}
+
+const objects = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+data: {a: "1"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s, namespace: shop}
+stringData: {b: "2"}
+`
+
+// TestObjects shows that ConfigMaps and Secrets are found as soon as pods are delivered, and that whoever watches is told of what changes and of
+// nothing else.
+func TestObjects(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	r.gets()
+	changes := make(chan podmill.ObjectRef, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	watching := make(chan error)
+	go func() { watching <- r.source.WatchObjects(ctx, func(ref podmill.ObjectRef) { changes <- ref }) }()
+	for registered := false; !registered; { // only what comes afterwards is told of
+		r.source.mu.Lock()
+		registered = len(r.source.watchers) > 0
+		r.source.mu.Unlock()
+	}
+	told := func(want ...podmill.ObjectRef) {
+		t.Helper()
+		got, wanted := map[podmill.ObjectRef]bool{}, map[podmill.ObjectRef]bool{}
+		for _, ref := range want {
+			wanted[ref] = true
+			select {
+			case ref := <-changes:
+				got[ref] = true
+			case <-time.After(patience):
+			}
+		}
+		if !maps.Equal(got, wanted) || len(changes) > 0 {
+			t.Fatalf("told of %v, want %v", got, wanted)
+		}
+	}
+	c := podmill.ObjectRef{Kind: "ConfigMap", Namespace: "default", Name: "c"}
+	s := podmill.ObjectRef{Kind: "Secret", Namespace: "shop", Name: "s"}
+
+	if _, err := r.source.ConfigMap(ctx, "default", "c"); !errors.Is(err, podmill.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	r.put("objects.yaml", objects+"---\n"+manifest("web", "v1"))
+	r.gets("web=v1")
+	if m, err := r.source.ConfigMap(ctx, "default", "c"); err != nil || m.Data["a"] != "1" {
+		t.Errorf("got %v, %v", m, err)
+	}
+	if m, err := r.source.Secret(ctx, "shop", "s"); err != nil || string(m.Data["b"]) != "2" {
+		t.Errorf("got %v, %v", m, err)
+	}
+	if _, err := r.source.Secret(ctx, "default", "c"); !errors.Is(err, podmill.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	told(c, s)
+	r.put("objects.yaml", strings.Replace(objects, `a: "1"`, `a: "3"`, 1)+"---\n"+manifest("web", "v2"))
+	r.gets("web=v2")
+	told(c)
+	r.put("second.yaml", objects) // a second of the same name does not count
+	r.says("second.yaml: configmap default/c: is not used: objects.yaml comes first")
+	r.put("objects.yaml", "kind: broken")
+	r.says("objects.yaml:")
+	r.remove("second.yaml")
+	r.put("objects.yaml", strings.Replace(objects, "name: c", "name: other", 1)+"---\n"+manifest("web", "v3"))
+	r.gets("web=v3")
+	told(c, podmill.ObjectRef{Kind: "ConfigMap", Namespace: "default", Name: "other"})
+	stop()
+	if err := <-watching; err != nil {
+		t.Errorf("WatchObjects: %v", err)
+	}
+	r.stop()
+	if _, err := r.source.Secret(t.Context(), "shop", "s"); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestErrorsOfDirectories shows that an error that is no absence is one as well.
+func TestErrorsOfDirectories(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(filepath.Join(file, "below")); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,311 @@
+package staticpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/podmilltest"
+)
+
+// server is a transport that answers as a test says, in virtual time.
+type server struct {
+	answer   func(*http.Request) (*http.Response, error)
+	requests []*http.Request
+	at       []time.Duration // since start
+	start    time.Time
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests = append(s.requests, r)
+	s.at = append(s.at, time.Since(s.start).Round(time.Second))
+	return s.answer(r)
+}
+
+func says(status int, body string, headers ...string) (*http.Response, error) {
+	r := &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r, nil
+}
+
+// follow runs a URL in virtual time; after each step it says what was delivered and told since.
+func follow(t *testing.T, s *server, opts ...Option) (step func(time.Duration) (images []string, told []string)) {
+	t.Helper()
+	s.start = time.Now()
+	var images, told []string
+	u := NewURL("https://user:secret@example.com/pods?token=hunter2", "node1", append([]Option{WithTransport(s), WithObserver(Observer{
+		Problem: func(p Problem) { told = append(told, p.Error()) },
+	})}, opts...)...)
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		if err := u.Run(ctx, func(update podmill.PodUpdate) {
+			image := []string{}
+			for _, pod := range update.Pods {
+				image = append(image, pod.Spec.Containers[0].Image)
+			}
+			images = append(images, update.Op.String()+" "+strings.Join(image, ","))
+		}); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); ended.Wait() })
+	return func(d time.Duration) ([]string, []string) {
+		time.Sleep(d)
+		synctest.Wait()
+		gotImages, gotTold := images, told
+		images, told = nil, nil
+		return gotImages, gotTold
+	}
+}
+
+// TestURL goes through a server's life: what is usable is delivered, once; errors and what is not usable leave it; they are told of once.
+func TestURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var status int
+		var body string
+		var failure error
+		s := &server{answer: func(*http.Request) (*http.Response, error) {
+			if failure != nil {
+				return nil, failure
+			}
+			return says(status, body)
+		}}
+		step := follow(t, s)
+		expect := func(what string, d time.Duration, images, told []string) {
+			t.Helper()
+			gotImages, gotTold := step(d)
+			if diff := cmp.Diff([][]string{images, told}, [][]string{gotImages, gotTold}); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		status = http.StatusServiceUnavailable
+		expect("an error at first is no empty set", 0, nil, []string{
+			"https://example.com/pods: cannot be read: the server answers 503 Service Unavailable (what it held goes on until it can be read)",
+		})
+		expect("the same error again", 10*time.Minute, nil, nil)
+		status, body = http.StatusOK, "x"
+		expect("nor is what is not usable", 2*time.Minute, nil, []string{"https://example.com/pods:1: is no object (begin with apiVersion: v1 and kind: Pod)"})
+		body = manifest("web", "v1")
+		expect("the first manifest", time.Minute, []string{"SET v1"}, nil)
+		expect("the same again", time.Hour, nil, nil)
+		body = manifest("web", "v2")
+		expect("another", time.Minute, []string{"SET v2"}, nil)
+		body = manifest("web", "v2") + "x"
+		expect("a mistake", time.Minute, nil, []string{"https://example.com/pods:9: could not find expected ':'"})
+		body = ""
+		expect("nothing at all", 5*time.Minute, nil, []string{"https://example.com/pods: is empty (what it held goes on until it can be read)"})
+		body, failure = manifest("web", "v2"), errors.New("no route to host")
+		expect("no network", time.Hour, nil, []string{"https://example.com/pods: cannot be read: no route to host (what it held goes on until it can be read)"})
+		failure = nil
+		expect("the same after all", 2*time.Minute, nil, nil)
+		body = "apiVersion: v1\nkind: List\n"
+		expect("an empty list", time.Minute, []string{"SET "}, nil)
+	})
+}
+
+// TestPace shows how often a server is asked: with the period, and after errors after a second, then ever more rarely.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failure error
+		s := &server{answer: func(*http.Request) (*http.Response, error) {
+			if failure != nil {
+				return nil, failure
+			}
+			return says(http.StatusOK, web)
+		}}
+		step := follow(t, s)
+		step(10 * time.Minute)
+		if n := len(s.requests); n < 27 || n > 34 {
+			t.Errorf("%d requests in 10 minutes", n)
+		}
+		failure = errors.New("down")
+		step(30 * time.Second)
+		s.at = nil
+		step(time.Hour)
+		if n := len(s.at); n < 54 || n > 70 {
+			t.Errorf("%d requests in an hour without a server", n)
+		}
+		failure = nil
+		step(time.Minute + 6*time.Second)
+		s.at = nil
+		step(time.Minute)
+		if n := len(s.at); n < 2 || n > 4 {
+			t.Errorf("%d requests in a minute after it has come back", n)
+		}
+	})
+}
+
+// TestConditions shows that a server is told what is known, also after errors and what was not usable, and is given the headers that it needs.
+func TestConditions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		headers := http.Header{"Metadata-Flavor": {"a", "b"}}
+		answers := []func(*http.Request) (*http.Response, error){
+			func(*http.Request) (*http.Response, error) {
+				return says(200, web, "ETag", `"1"`, "Last-Modified", "yesterday")
+			},
+			func(*http.Request) (*http.Response, error) { return says(500, "") },
+			func(*http.Request) (*http.Response, error) { return says(304, "") },
+			func(*http.Request) (*http.Response, error) { return says(200, "x", "ETag", `"2"`) },
+			func(*http.Request) (*http.Response, error) { return says(304, "") },
+		}
+		s := &server{}
+		s.answer = func(r *http.Request) (*http.Response, error) {
+			return answers[min(len(s.requests), len(answers))-1](r)
+		}
+		step := follow(t, s, WithHeaders(headers))
+		headers.Set("Metadata-Flavor", "changed later")
+		images, told := step(5 * time.Minute)
+		if diff := cmp.Diff([]string{"SET web:1"}, images); diff != "" {
+			t.Errorf("delivered (-want +got):\n%s", diff)
+		}
+		if len(told) != 2 || !strings.Contains(told[0], "500") || !strings.Contains(told[1], "is no object") {
+			t.Errorf("told %q", told)
+		}
+		for i, want := range [][2]string{{"", ""}, {`"1"`, "yesterday"}, {`"1"`, "yesterday"}, {`"1"`, "yesterday"}, {`"2"`, ""}} {
+			h := s.requests[i].Header
+			if got := [2]string{h.Get("If-None-Match"), h.Get("If-Modified-Since")}; got != want {
+				t.Errorf("request %d says %q, want %q", i, got, want)
+			}
+			if diff := cmp.Diff([]string{"a", "b"}, h.Values("Metadata-Flavor")); diff != "" {
+				t.Errorf("request %d (-want +got):\n%s", i, diff)
+			}
+		}
+	})
+}
+
+// TestURLIdentity shows that another password or token makes no other pods.
+func TestURLIdentity(t *testing.T) {
+	uid := func(address string) string {
+		u := NewURL(address, "node1")
+		return string(uidOf(t, u.origin, "x", web))
+	}
+	if a, b := uid("https://a:b@example.com/pods?token=1"), uid("https://c@example.com/pods?token=2"); a != b {
+		t.Errorf("%s and %s", a, b)
+	}
+	if a, b := uid("https://example.com/pods"), uid("https://example.com/others"); a == b {
+		t.Errorf("two URLs have the pod %s", a)
+	}
+}
+
+// TestFetch shows, with a server that is real, what is not followed, not read to its end and not told to anybody.
+func TestFetch(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other host was asked") }))
+	defer other.Close()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/good", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, web) })
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/good", http.StatusFound) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
+	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
+	mux.HandleFunc("/huge", func(w http.ResponseWriter, _ *http.Request) {
+		for range maxBytes/1024 + 1 {
+			if _, err := w.Write(make([]byte, 1024)); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/torn", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, web)
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for path, want := range map[string]string{
+		"/good": "", "/moved": "",
+		"/away":  "cannot be read: the server sends to another host, " + other.URL + ", which is not followed",
+		"/round": "cannot be read: the server sends elsewhere too often",
+		"/huge":  "is larger than 10 MiB",
+		"/torn":  "cannot be read to its end: unexpected EOF",
+		"/none":  "cannot be read: the server answers 404 Not Found",
+	} {
+		f := NewURL(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+path, "node1", WithTransport(transport)).fetcher
+		data, err := f.fetch(t.Context())
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else if string(data) != web {
+			t.Errorf("%s: got %q", path, data)
+		}
+		if got != want {
+			t.Errorf("%s: got error %q, want %q", path, got, want)
+		}
+	}
+	for _, address := range []string{"http://user:hunter2@127.0.0.1:1/", "hunter2://x", "http://a b\x7f:hunter2@x"} {
+		f := NewURL(address, "node1", WithTransport(transport)).fetcher
+		if _, err := f.fetch(t.Context()); err == nil || strings.Contains(err.Error(), ":hunter2@") {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+}
+
+// TestSilentServer shows that a server that never answers is given up, and that the end does not wait for it.
+func TestSilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}}
+		step := follow(t, s)
+		if _, told := step(requestTimeout + time.Second); len(told) != 1 || !strings.Contains(told[0], "deadline exceeded") {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
+// TestURLIsASource runs the conformance kit, with a server on loopback.
+func TestURLIsASource(t *testing.T) {
+	podmilltest.PodSourceTest(t, func(t *testing.T) podmilltest.PodSourceEnv {
+		var mu sync.Mutex
+		list := &corev1.PodList{}
+		list.APIVersion, list.Kind = "v1", "PodList"
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			text, err := yaml.Marshal(list)
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = w.Write(text)
+		}))
+		transport := &http.Transport{}
+		t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
+		change := func(pod *corev1.Pod, add bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			var items []corev1.Pod
+			for _, item := range list.Items {
+				if item.Name != pod.Name {
+					items = append(items, item)
+				}
+			}
+			if add {
+				pod = pod.DeepCopy()
+				pod.UID = ""
+				items = append(items, *pod)
+			}
+			list.Items = items
+		}
+		return podmilltest.PodSourceEnv{
+			Source: NewURL(s.URL, "node1", WithTransport(transport), WithPeriod(10*time.Millisecond)),
+			Put:    func(_ *testing.T, pod *corev1.Pod) { change(pod, true) },
+			Remove: func(_ *testing.T, pod *corev1.Pod) { change(pod, false) },
+		}
+	})
+}
