@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,12 +73,11 @@ func TestInspectWhileThePodGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
+		var gone atomic.Bool
 		looked := make(chan int, 1)
 		go func() {
 			n := 0
-			for ; ctx.Err() == nil; n++ {
+			for ; !gone.Load(); n++ {
 				if _, err := client.InspectPod(t.Context(), r.sandbox.Pod.UID); err != nil {
 					t.Errorf("inspection %d: %v", n, err)
 					break
@@ -91,7 +91,7 @@ func TestInspectWhileThePodGoes(t *testing.T) {
 		if err := client.RemoveSandbox(t.Context(), r.sandboxID); err != nil {
 			t.Error(err)
 		}
-		cancel()
+		gone.Store(true)
 		t.Logf("%d inspections", <-looked)
 	})
 }

@@ -27,7 +27,7 @@ func (c *Client) StreamEvents(ctx context.Context, connected func(), on func(pod
 	// when the runtime has got the request for events or refused it; a listing from then on misses nothing that no event tells of.
 	if _, err := call(ctx, c, op{method: "Version", timeout: c.opts.timeout}, c.runtime.Version, &runtimeapi.VersionRequest{}); err != nil {
 		cancel()
-		<-ended
+		_ = <-ended // ended here
 		return err
 	}
 	select {
