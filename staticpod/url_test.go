@@ -21,17 +21,17 @@ import (
 	"github.com/podmill/podmill/podmilltest"
 )
 
-// server is a transport that answers as a test says, in virtual time.
+// server is a transport that answers as a test says, in virtual time. The lock is also that of what the test and the answer share.
 type server struct {
+	sync.Mutex
 	answer   func(*http.Request) (*http.Response, error)
 	requests []*http.Request
-	at       []time.Duration // since start
-	start    time.Time
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.Lock()
+	defer s.Unlock()
 	s.requests = append(s.requests, r)
-	s.at = append(s.at, time.Since(s.start).Round(time.Second))
 	return s.answer(r)
 }
 
@@ -43,13 +43,17 @@ func says(status int, body string, headers ...string) (*http.Response, error) {
 	return r, nil
 }
 
-// follow runs a URL in virtual time; after each step it says what was delivered and told since.
-func follow(t *testing.T, s *server, opts ...Option) (step func(time.Duration) (images []string, told []string)) {
+// follow runs a URL in virtual time. A step changes what the server has, lets time pass, and returns what was delivered and told meanwhile.
+func follow(t *testing.T, s *server, opts ...Option) (step func(change func(), d time.Duration) (images []string, told []string)) {
 	t.Helper()
-	s.start = time.Now()
+	var mu sync.Mutex
 	var images, told []string
 	u := NewURL("https://user:secret@example.com/pods?token=hunter2", "node1", append([]Option{WithTransport(s), WithObserver(Observer{
-		Problem: func(p Problem) { told = append(told, p.Error()) },
+		Problem: func(p Problem) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, p.Error())
+		},
 	})}, opts...)...)
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended sync.WaitGroup
@@ -59,15 +63,22 @@ func follow(t *testing.T, s *server, opts ...Option) (step func(time.Duration) (
 			for _, pod := range update.Pods {
 				image = append(image, pod.Spec.Containers[0].Image)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			images = append(images, update.Op.String()+" "+strings.Join(image, ","))
 		}); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
 	t.Cleanup(func() { cancel(); ended.Wait() })
-	return func(d time.Duration) ([]string, []string) {
+	return func(change func(), d time.Duration) ([]string, []string) {
+		s.Lock()
+		change()
+		s.Unlock()
 		time.Sleep(d)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		gotImages, gotTold := images, told
 		images, told = nil, nil
 		return gotImages, gotTold
@@ -77,9 +88,7 @@ func follow(t *testing.T, s *server, opts ...Option) (step func(time.Duration) (
 // TestURL goes through a server's life: what is usable is delivered, once; errors and what is not usable leave it; they are told of once.
 func TestURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var status int
-		var body string
-		var failure error
+		status, body, failure := http.StatusServiceUnavailable, "", error(nil)
 		s := &server{answer: func(*http.Request) (*http.Response, error) {
 			if failure != nil {
 				return nil, failure
@@ -87,35 +96,32 @@ func TestURL(t *testing.T) {
 			return says(status, body)
 		}}
 		step := follow(t, s)
-		expect := func(what string, d time.Duration, images, told []string) {
-			t.Helper()
-			gotImages, gotTold := step(d)
-			if diff := cmp.Diff([][]string{images, told}, [][]string{gotImages, gotTold}); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", what, diff)
+		gives := func(text string) func() { return func() { status, body, failure = http.StatusOK, text, nil } }
+		const url, cure = "https://example.com/pods", " (what it held goes on until it can be read)"
+		for _, c := range []struct {
+			name   string
+			change func()
+			wait   time.Duration
+			images []string
+			told   []string
+		}{
+			{"an error at first is no empty set", func() {}, 0, nil, []string{url + ": cannot be read: the server answers 503 Service Unavailable" + cure}},
+			{"the same error again", func() {}, 10 * time.Minute, nil, nil},
+			{"nor is what is not usable", gives("x"), 2 * time.Minute, nil, []string{url + ":1: is no object (begin with apiVersion: v1 and kind: Pod)"}},
+			{"the first manifest", gives(manifest("web", "v1")), time.Minute, []string{"SET v1"}, nil},
+			{"the same again", func() {}, time.Hour, nil, nil},
+			{"another", gives(manifest("web", "v2")), time.Minute, []string{"SET v2"}, nil},
+			{"a mistake", gives(manifest("web", "v2") + "x"), time.Minute, nil, []string{url + ":9: could not find expected ':'"}},
+			{"nothing at all", gives(""), 5 * time.Minute, nil, []string{url + ": is empty" + cure}},
+			{"no network", func() { failure = errors.New("no route to host") }, time.Hour, nil, []string{url + ": cannot be read: no route to host" + cure}},
+			{"the same after all", gives(manifest("web", "v2")), 2 * time.Minute, nil, nil},
+			{"an empty list", gives("apiVersion: v1\nkind: List\n"), time.Minute, []string{"SET "}, nil},
+		} {
+			images, told := step(c.change, c.wait)
+			if diff := cmp.Diff([][]string{c.images, c.told}, [][]string{images, told}); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.name, diff)
 			}
 		}
-		status = http.StatusServiceUnavailable
-		expect("an error at first is no empty set", 0, nil, []string{
-			"https://example.com/pods: cannot be read: the server answers 503 Service Unavailable (what it held goes on until it can be read)",
-		})
-		expect("the same error again", 10*time.Minute, nil, nil)
-		status, body = http.StatusOK, "x"
-		expect("nor is what is not usable", 2*time.Minute, nil, []string{"https://example.com/pods:1: is no object (begin with apiVersion: v1 and kind: Pod)"})
-		body = manifest("web", "v1")
-		expect("the first manifest", time.Minute, []string{"SET v1"}, nil)
-		expect("the same again", time.Hour, nil, nil)
-		body = manifest("web", "v2")
-		expect("another", time.Minute, []string{"SET v2"}, nil)
-		body = manifest("web", "v2") + "x"
-		expect("a mistake", time.Minute, nil, []string{"https://example.com/pods:9: could not find expected ':'"})
-		body = ""
-		expect("nothing at all", 5*time.Minute, nil, []string{"https://example.com/pods: is empty (what it held goes on until it can be read)"})
-		body, failure = manifest("web", "v2"), errors.New("no route to host")
-		expect("no network", time.Hour, nil, []string{"https://example.com/pods: cannot be read: no route to host (what it held goes on until it can be read)"})
-		failure = nil
-		expect("the same after all", 2*time.Minute, nil, nil)
-		body = "apiVersion: v1\nkind: List\n"
-		expect("an empty list", time.Minute, []string{"SET "}, nil)
 	})
 }
 
@@ -130,22 +136,24 @@ func TestPace(t *testing.T) {
 			return says(http.StatusOK, web)
 		}}
 		step := follow(t, s)
-		step(10 * time.Minute)
-		if n := len(s.requests); n < 27 || n > 34 {
+		asked := func(change func(), d time.Duration) int {
+			before := 0
+			step(func() { before = len(s.requests); change() }, d)
+			s.Lock()
+			defer s.Unlock()
+			return len(s.requests) - before
+		}
+		if n := asked(func() {}, 10*time.Minute); n < 27 || n > 34 {
 			t.Errorf("%d requests in 10 minutes", n)
 		}
-		failure = errors.New("down")
-		step(30 * time.Second)
-		s.at = nil
-		step(time.Hour)
-		if n := len(s.at); n < 54 || n > 70 {
-			t.Errorf("%d requests in an hour without a server", n)
+		if n := asked(func() { failure = errors.New("down") }, 30*time.Second); n < 4 || n > 6 {
+			t.Errorf("%d requests in the first half minute without a server", n)
 		}
-		failure = nil
-		step(time.Minute + 6*time.Second)
-		s.at = nil
-		step(time.Minute)
-		if n := len(s.at); n < 2 || n > 4 {
+		if n := asked(func() {}, time.Hour); n < 54 || n > 70 {
+			t.Errorf("%d requests in the next hour", n)
+		}
+		asked(func() { failure = nil }, time.Minute+6*time.Second)
+		if n := asked(func() {}, time.Minute); n < 2 || n > 4 {
 			t.Errorf("%d requests in a minute after it has come back", n)
 		}
 	})
@@ -170,13 +178,15 @@ func TestConditions(t *testing.T) {
 		}
 		step := follow(t, s, WithHeaders(headers))
 		headers.Set("Metadata-Flavor", "changed later")
-		images, told := step(5 * time.Minute)
+		images, told := step(func() {}, 5*time.Minute)
 		if diff := cmp.Diff([]string{"SET web:1"}, images); diff != "" {
 			t.Errorf("delivered (-want +got):\n%s", diff)
 		}
 		if len(told) != 2 || !strings.Contains(told[0], "500") || !strings.Contains(told[1], "is no object") {
 			t.Errorf("told %q", told)
 		}
+		s.Lock()
+		defer s.Unlock()
 		for i, want := range [][2]string{{"", ""}, {`"1"`, "yesterday"}, {`"1"`, "yesterday"}, {`"1"`, "yesterday"}, {`"2"`, ""}} {
 			h := s.requests[i].Header
 			if got := [2]string{h.Get("If-None-Match"), h.Get("If-Modified-Since")}; got != want {
@@ -263,7 +273,7 @@ func TestSilentServer(t *testing.T) {
 			return nil, r.Context().Err()
 		}}
 		step := follow(t, s)
-		if _, told := step(requestTimeout + time.Second); len(told) != 1 || !strings.Contains(told[0], "deadline exceeded") {
+		if _, told := step(func() {}, requestTimeout+time.Second); len(told) != 1 || !strings.Contains(told[0], "deadline exceeded") {
 			t.Errorf("told %q", told)
 		}
 	})
