@@ -100,7 +100,7 @@ func (s *FileSink) Load() (map[types.UID]corev1.PodStatus, error) {
 	return statuses, errors.Join(errs...)
 }
 
-// Cleanup removes the files of pods that nobody keeps, and what an interrupted write left.
+// Cleanup removes the files of pods that nobody keeps, and what an interrupted write left of one.
 func (s *FileSink) Cleanup(_ context.Context, keep func(types.UID) bool) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *FileSink) Cleanup(_ context.Context, keep func(types.UID) bool) error {
 	}
 	var errs []error
 	for _, entry := range entries {
-		uid, ok := strings.CutSuffix(entry.Name(), ".json")
+		uid, ok := strings.CutSuffix(strings.TrimSuffix(entry.Name(), unfinished), ".json")
 		if !ok || !entry.Type().IsRegular() || keep(types.UID(uid)) {
 			continue
 		}
@@ -128,10 +128,13 @@ func (s *FileSink) path(uid types.UID) (string, error) {
 	return filepath.Join(s.dir, name+".json"), nil
 }
 
+// unfinished is what a file is called by that is being written.
+const unfinished = ".tmp"
+
 // replace puts a file with data in the place of path, whatever was there, in one step. The old content survives a crash until the
 // new one is on disk.
 func replace(path string, data []byte) error {
-	tmp := path + ".tmp"
+	tmp := path + unfinished
 	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // path was checked
 	if err != nil {
 		return err

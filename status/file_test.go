@@ -54,11 +54,17 @@ func TestFileSink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, string(p1.UID)+".json.tmp"), []byte("{"), 0o600); err != nil { // its agent was killed
+		t.Fatal(err)
+	}
 	if err := s.Cleanup(t.Context(), func(uid types.UID) bool { return uid == p2.UID }); err != nil {
 		t.Fatal(err)
 	}
 	if known, err = s.Load(); err != nil || len(known) != 1 || known[p2.UID].Phase != corev1.PodRunning {
 		t.Errorf("after the clean-up: %v, %v", known, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("after the clean-up there is %v, %v", left, err)
 	}
 }
 
