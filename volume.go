@@ -11,7 +11,7 @@ import (
 //
 // Calls for one pod come one after another; calls for different pods come concurrently.
 type VolumeMounter interface {
-	// MountVolumes blocks until every volume of the pod is ready, or ctx ends, and returns them by name. It is idempotent, and is
+	// MountVolumes blocks until every volume that a container of the pod mounts is ready, or ctx ends, and returns them by name. It is idempotent, and is
 	// called again while the pod runs, to bring volumes up to date: one whose content has not changed is not touched. The error names
 	// every volume that is not ready and why; those that are stay ready.
 	MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string]Volume, error)
