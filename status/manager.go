@@ -173,7 +173,12 @@ func (m *Manager) send(ctx context.Context, e *entry, last bool) {
 		m.opts.observer.sent(podmill.RefOf(pod), time.Since(begin), err)
 	}
 	if finish && (err == nil || errors.Is(err, podmill.ErrGone)) {
-		err = m.sink.FinishPod(ctx, pod)
+		m.mu.Lock()
+		finish = e.finish // unless it has come back meanwhile
+		m.mu.Unlock()
+		if finish {
+			err = m.sink.FinishPod(ctx, pod)
+		}
 	}
 	if errors.Is(err, podmill.ErrGone) {
 		err = nil // there is nobody to tell any more

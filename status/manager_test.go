@@ -222,6 +222,21 @@ func TestAPodThatComesBackIsNotFinished(t *testing.T) {
 	})
 }
 
+func TestAPodThatComesBackWhileItsEndIsToldIsNotFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSink(10 * time.Millisecond)
+		m, stop := run(t, s)
+		defer stop()
+		pod := Pod("p", Container("a", "x"))
+		m.Set(pod, endsSaying("end"))
+		m.Finish(pod)
+		time.Sleep(5 * time.Millisecond)
+		m.Set(pod, saying("again"))
+		time.Sleep(time.Second)
+		s.want(t, "10ms p end", "20ms p again")
+	})
+}
+
 func TestTheLastFlushIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(50 * time.Millisecond)
