@@ -56,13 +56,13 @@ type life struct {
 type why uint8
 
 const (
-	lives     why = iota
-	killed        // Kill
-	deleted       // a spec with a DeletionTimestamp
-	removed       // Remove
-	ended         // SyncPod said that the pod's work is done
-	wasEnded      // the pod was Succeeded or Failed when it was first seen
-	ownerless     // the pod is known only from the runtime
+	lives     why = iota // nobody did
+	killed               // Kill
+	deleted              // a spec with a DeletionTimestamp
+	removed              // Remove
+	ended                // SyncPod said that the pod's work is done
+	wasEnded             // the pod was Succeeded or Failed when it was first seen
+	ownerless            // the pod is known only from the runtime
 )
 
 // effects is what a step asks of the world. The zero value asks for nothing.

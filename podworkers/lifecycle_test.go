@@ -7,7 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/podmill/podmill"
@@ -18,10 +18,9 @@ type witness struct {
 	life
 	now     time.Time
 	version int
-	call    *call       // in flight
-	kills   []asked     // all that were asked for before it terminated
-	stops   []time.Time // the deadlines of the stops that began, in order
-	hints   int         // since the last sync began
+	call    *call   // in flight
+	kills   []asked // all that were asked for before it terminated
+	hints   int     // since the last sync began
 	news    int
 	reason  string
 	wasDone bool // it ended by itself
@@ -34,9 +33,9 @@ type asked struct {
 
 func (w *witness) spec(deleted bool) *corev1.Pod {
 	w.version++
-	pod := &corev1.Pod{ObjectMeta: v1.ObjectMeta{ResourceVersion: fmt.Sprint(w.version)}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: fmt.Sprint(w.version)}}
 	if deleted {
-		pod.DeletionTimestamp = &v1.Time{Time: w.now}
+		pod.DeletionTimestamp = &metav1.Time{Time: w.now}
 	}
 	return pod
 }

@@ -160,10 +160,10 @@ func (p *player) want(rec *record, e event, version string) {
 	if e.uid != "p1" {
 		opts = append(opts, static(nameOf[e.uid]))
 	}
-	switch {
-	case e.kind == updateDeleted:
+	switch e.kind {
+	case updateDeleted:
 		opts = append(opts, podmilltest.Deleted(time.Duration(e.grace)*time.Second))
-	case e.kind == updateEnded:
+	case updateEnded:
 		opts = append(opts, phase(corev1.PodFailed))
 	}
 	if rec.newest == nil {
@@ -261,8 +261,8 @@ func TestWorkersKeepTheirPromisesWhateverHappens(t *testing.T) {
 
 // FuzzEvents reads events and moods from bytes: two for each event, with every fourth pair a mood.
 func FuzzEvents(f *testing.F) {
-	f.Add([]byte{0, 0, 5, 0, 0, 0})                                     // B001: removed and put back
-	f.Add([]byte{1, 1, 0, 2, 2, 1, 0x0f, 0x24, 5, 1, 1, 1, 0x25, 2, 2}) // B014, with a stop that takes time
+	f.Add([]byte{0, 1, 5, 1, 0, 1, 3, 0, 0})       // B001: removed and put back, with syncs that take time
+	f.Add([]byte{0, 1, 0, 2, 5, 1, 3, 0, 4, 2, 1}) // B014: another one of the name, and the first removed
 	f.Add(slices.Repeat([]byte{0x3b, 4, 9, 0x1c}, 8))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := script{}

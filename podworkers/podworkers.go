@@ -66,10 +66,9 @@ func New(syncer Syncer, opts ...Option) *Workers {
 	}
 }
 
-// Update says that a pod is wanted, and as it is now. A pod with a DeletionTimestamp is to be terminated within its
-// DeletionGracePeriodSeconds, counted from now. A pod that terminates takes the newer spec along, and terminates; one that was
-// removed and is wanted again starts afresh when it has finished, and so does one that an orphan stands in the way of. A pod without a
-// UID is no pod and is ignored.
+// Update says that a pod is wanted, and as it is now. A pod with a DeletionTimestamp is wanted no more: it ends, with its
+// DeletionGracePeriodSeconds as the grace. A pod that is ending takes the newer spec along, and ends; one that was removed and is wanted
+// again starts afresh when it has finished, and so does one that an orphan stands in the way of. A pod without a UID is ignored.
 func (w *Workers) Update(pod *corev1.Pod) {
 	if pod == nil || pod.UID == "" {
 		return

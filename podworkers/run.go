@@ -17,13 +17,13 @@ import (
 
 // crew is the goroutines of one Run, and the pods that they are to sync.
 type crew struct {
-	newContext func() (context.Context, context.CancelCauseFunc) // for a sync
-	log        logr.Logger
-	syncs      sync.WaitGroup
-	ready      queue // pods to be synced at once
-	size       int   // goroutines
-	coming     bool  // one of them was started and has not taken a pod yet
-	closed     bool  // no further sync begins
+	ctx    context.Context // of syncs: it has the values of Run's and does not end
+	log    logr.Logger
+	syncs  sync.WaitGroup
+	ready  queue // pods to be synced at once
+	size   int   // goroutines
+	coming bool  // one of them was started and has not taken a pod yet
+	closed bool  // no further sync begins
 }
 
 // Run syncs pods until ctx ends; then it cancels the syncs in flight and returns when they have ended. What was not synced
@@ -33,13 +33,9 @@ func (w *Workers) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	// A sync has the values of Run's context and is cancelled by hand: a parent that ends keeps a list of its children, which
-	// costs more than the rest of a dispatch.
-	parent := context.WithoutCancel(ctx)
-	c := &crew{
-		newContext: func() (context.Context, context.CancelCauseFunc) { return context.WithCancelCause(parent) },
-		log:        logr.FromContextOrDiscard(ctx),
-	}
+	// Syncs are cancelled one by one, by hand: a parent that ends keeps a list of its children, which costs more than the rest
+	// of a dispatch.
+	c := &crew{ctx: context.WithoutCancel(ctx), log: logr.FromContextOrDiscard(ctx)}
 	if !w.open(c) {
 		return errors.New("the pod workers run already")
 	}
@@ -151,21 +147,23 @@ func (w *Workers) hire() {
 }
 
 // work is a goroutine: it syncs pods as long as there are some that are ready.
+//
+//nolint:contextcheck,nolintlint // who wakes a pod is not who its sync runs for: that is Run, whose context the crew has
 func (w *Workers) work(c *crew) {
 	w.mu.Lock()
 	c.coming = false
 	for inc := c.ready.pop(); inc != nil; inc = c.ready.pop() {
 		began := time.Now()
 		todo := inc.begin(began)
-		ctx, cancel := c.newContext()
+		ctx, cancel := context.WithCancelCause(c.ctx)
 		inc.cancel = cancel
 		w.hire()
 		w.mu.Unlock()
 
 		w.opts.observer.syncStarted(inc.ref, todo.during)
 		finished, err := todo.carryOut(ctx, w.syncer)
-		ended := time.Now()
-		w.opts.observer.syncEnded(inc.ref, todo.during, ended.Sub(began), err)
+		now := time.Now()
+		w.opts.observer.syncEnded(inc.ref, todo.during, now.Sub(began), err)
 		if err != nil && ctx.Err() == nil {
 			c.log.Error(err, "sync failed", "pod", inc.ref, "state", todo.during)
 		}
@@ -175,7 +173,7 @@ func (w *Workers) work(c *crew) {
 		w.mu.Lock()
 		inc.cancel = nil
 		from := inc.state
-		w.step(inc, from, inc.end(todo.during, finished, err, ended, pace))
+		w.step(inc, from, inc.end(todo.during, finished, err, now, pace))
 	}
 	c.size--
 	w.mu.Unlock()
