@@ -105,3 +105,22 @@ func TestFileSinkSaysThatItCannotWrite(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFileSinkKeepsTheContract(t *testing.T) {
+	StatusSinkTest(t, func(t *testing.T) StatusSinkEnv {
+		s, err := status.NewFileSink(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return StatusSinkEnv{Sink: s, Status: func(t *testing.T, pod *corev1.Pod) *corev1.PodStatus {
+			known, err := s.Load()
+			if err != nil {
+				t.Error(err)
+			}
+			if status, ok := known[pod.UID]; ok {
+				return &status
+			}
+			return nil
+		}}
+	})
+}
