@@ -21,6 +21,7 @@ type server struct {
 	runtimeapi.UnimplementedImageServiceServer
 	path string
 	grpc *grpc.Server
+	done chan struct{} // the test is
 
 	mu      sync.Mutex
 	answers map[string]answer
@@ -40,20 +41,27 @@ func fails(err error) answer {
 	return func(context.Context, any) (any, error) { return nil, err }
 }
 
+// hangs does not answer, not even when the caller has gone: that a context has ended is for the client to see.
+func (s *server) hangs(context.Context, any) (any, error) {
+	<-s.done
+	return nil, errors.New("the test has ended")
+}
+
 // newServer returns a server that does not listen yet.
-func newServer(t *testing.T) *server {
+func newServer(t testing.TB) *server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cri") // a socket's path is short, and t.TempDir's may not be
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &server{path: filepath.Join(dir, "s"), calls: map[string]int{}, answers: map[string]answer{
+	s := &server{path: filepath.Join(dir, "s"), done: make(chan struct{}), calls: map[string]int{}, answers: map[string]answer{
 		"Version":       says(&runtimeapi.VersionResponse{RuntimeName: "fake", RuntimeVersion: "1"}),
 		"Status":        says(&runtimeapi.StatusResponse{}),
 		"RuntimeConfig": says(&runtimeapi.RuntimeConfigResponse{}),
 	}}
 	t.Cleanup(s.stop)
+	t.Cleanup(func() { close(s.done) })
 	return s
 }
 
@@ -71,7 +79,7 @@ func (s *server) called(method string) int {
 }
 
 // start listens, at the same path each time.
-func (s *server) start(t *testing.T) *server {
+func (s *server) start(t testing.TB) *server {
 	t.Helper()
 	listener, err := net.Listen("unix", s.path)
 	if err != nil {
@@ -111,7 +119,7 @@ func (s *server) streaming(srv any, stream grpc.ServerStream, _ *grpc.StreamServ
 }
 
 // dial connects a client.
-func (s *server) dial(t *testing.T, opts ...Option) *Client {
+func (s *server) dial(t testing.TB, opts ...Option) *Client {
 	t.Helper()
 	c, err := Dial(t.Context(), s.path, opts...)
 	if err != nil {
@@ -122,13 +130,13 @@ func (s *server) dial(t *testing.T, opts ...Option) *Client {
 }
 
 // calls counts what an observer is told, and lets a test wait for it.
-type calls chan error
+type calls chan struct{}
 
 func (c calls) observer(method string) Observer {
-	return Observer{Called: func(m string, _ time.Duration, err error) {
+	return Observer{Called: func(m string, _ time.Duration, _ error) {
 		if m == method {
 			select {
-			case c <- err:
+			case c <- struct{}{}:
 			default:
 			}
 		}
@@ -136,7 +144,7 @@ func (c calls) observer(method string) Observer {
 }
 
 // is fails the test unless err is want, and is nothing that it must not be taken for.
-func is(t *testing.T, err, want error, not ...error) {
+func is(t testing.TB, err, want error, not ...error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)

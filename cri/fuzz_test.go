@@ -2,15 +2,19 @@ package cri
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/lifecycle"
 )
 
@@ -86,3 +90,41 @@ func checkConfined(t *testing.T, pod *corev1.Pod, c *corev1.Container, config *r
 		t.Errorf("%+v is told as %v", c.Resources, r)
 	}
 }
+
+// FuzzListing holds the reader of listings to protobuf's own: whatever that reads, this one reads the same, into an empty snapshot and into one
+// that holds it already.
+func FuzzListing(f *testing.F) {
+	sandboxes, containers := node(2)
+	messages := wire(f, sandboxes, containers)
+	f.Add(messages[0], messages[1])
+	f.Add(messages[1], messages[0])
+	f.Add(messages[0][:len(messages[0])-1], []byte{0x0a, 0x02, 0x42, 0x00})
+	f.Add([]byte{0x0a, 0x04, 0x12, 0x02, 0x20, 0x07}, []byte{0x0b, 0x0c, 0x08, 0x01, 0x0d, 1, 2, 3, 4})
+	f.Fuzz(func(t *testing.T, s, c []byte) {
+		snap := podmill.Snapshot{Items: []podmill.Item{{ID: "left over"}}}
+		got := fill(&snap, [2][]byte{s, c})
+		want, err := asProtobufHasIt([2][]byte{s, c})
+		switch {
+		case err != nil && got != nil:
+			if len(snap.Items) != 1 {
+				t.Errorf("what could not be read left %+v", snap.Items)
+			}
+			return
+		case err != nil:
+			return // a text that is not UTF-8: here it spoils no listing
+		case got != nil:
+			t.Fatalf("protobuf reads it: %v", got)
+		}
+		for range 2 {
+			if diff := cmp.Diff(want, snap.Items, cmpopts.EquateEmpty(), cmpopts.SortSlices(lessItem)); diff != "" {
+				t.Fatalf("(-want +got)\n%s", diff)
+			}
+			if err := fill(&snap, [2][]byte{s, c}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// lessItem is a whole order, for items that share an ID.
+func lessItem(a, b podmill.Item) bool { return fmt.Sprint(a) < fmt.Sprint(b) }

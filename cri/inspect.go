@@ -105,6 +105,7 @@ func (c *Client) inspectSandbox(ctx context.Context, s *runtimeapi.PodSandbox) (
 		return nil, fmt.Errorf("sandbox %s: the runtime returned no status", s.GetId())
 	}
 	seen := observedSandbox(r.GetStatus())
+	seen.ID = s.GetId() // it is what was asked for, whatever the answer calls it
 	return &seen, nil
 }
 
@@ -118,6 +119,6 @@ func (c *Client) inspectContainer(ctx context.Context, s *runtimeapi.Container) 
 		return nil, fmt.Errorf("container %s: the runtime returned no status", s.GetId())
 	}
 	seen := observedContainer(r.GetStatus())
-	seen.SandboxID = s.GetPodSandboxId()
+	seen.ID, seen.SandboxID = s.GetId(), s.GetPodSandboxId()
 	return &seen, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podmill/podmill"
@@ -12,45 +13,25 @@ import (
 
 // ListPods lists all sandboxes and containers that belong to a pod, ordered by ID.
 func (c *Client) ListPods(ctx context.Context, snap *podmill.Snapshot) error {
-	sandboxes, err := call(ctx, c, op{method: "ListPodSandbox", timeout: c.opts.timeout}, c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{})
-	if err != nil {
-		return err
-	}
-	containers, err := call(ctx, c, op{method: "ListContainers", timeout: c.opts.timeout}, c.runtime.ListContainers, &runtimeapi.ListContainersRequest{})
-	if err != nil {
-		return err
-	}
 	l := begin(snap)
-	for _, s := range sandboxes.GetItems() {
-		l.add(sandboxItem(s))
+	err := c.list(ctx, "ListPodSandbox", &runtimeapi.ListPodSandboxRequest{}, l, sandboxLayout())
+	if err == nil {
+		err = c.list(ctx, "ListContainers", &runtimeapi.ListContainersRequest{}, l, containerLayout())
 	}
-	for _, c := range containers.GetContainers() {
-		l.add(containerItem(c))
-	}
-	l.end()
-	return nil
+	l.end(err == nil)
+	return err
 }
 
-func sandboxItem(s *runtimeapi.PodSandbox) podmill.Item {
-	item := podmill.Item{Pod: podOf(s.GetLabels()), ID: s.GetId(), Attempt: s.GetMetadata().GetAttempt()}
-	if s != nil { // what says nothing is not ready by mistake of a zero value
-		item.State = sandboxState(s.GetState())
-	}
-	return item
+func (c *Client) list(ctx context.Context, method string, request any, into *listing, as layout) error {
+	reply := reading(func(message []byte) error { return readItems(message, as, into.add) })
+	_, err := call(ctx, c, op{method: method, timeout: c.opts.timeout}, func(ctx context.Context, request any, _ ...grpc.CallOption) (any, error) {
+		return nil, c.conn.Invoke(ctx, "/runtime.v1.RuntimeService/"+method, request, reply, grpc.ForceCodecV2(newReadingCodec()))
+	}, request)
+	return err
 }
 
-func containerItem(c *runtimeapi.Container) podmill.Item {
-	item := podmill.Item{
-		Pod: podOf(c.GetLabels()), ID: c.GetId(), Container: c.GetMetadata().GetName(), Attempt: c.GetMetadata().GetAttempt(),
-	}
-	if c != nil {
-		item.State = containerState(c.GetState())
-	}
-	return item
-}
-
-// listing fills a snapshot with new items behind its old ones, from which it takes the strings that did not change: what keeps a
-// snapshot keeps no message. The runtime lists in any order, so that old items are found by their ID.
+// listing fills a snapshot with new items behind its old ones, from which it takes what did not change, so that that costs no memory.
+// The runtime lists in any order: old items are found by their ID.
 type listing struct {
 	snap *podmill.Snapshot
 	old  []podmill.Item
@@ -61,34 +42,47 @@ func begin(snap *podmill.Snapshot) *listing {
 }
 
 // add appends an item. What belongs to no pod is somebody else's.
-func (l *listing) add(item podmill.Item) {
-	if item.Pod.UID == "" {
+func (l *listing) add(r *raw, as layout) {
+	if len(r.uid) == 0 {
 		return
 	}
-	if i, found := slices.BinarySearchFunc(l.old, item.ID, compareID); found {
-		old := &l.old[i]
-		item.ID = old.ID
-		keep(&item.Container, old.Container)
-		keep(&item.Pod.UID, old.Pod.UID)
-		keep(&item.Pod.Namespace, old.Pod.Namespace)
-		keep(&item.Pod.Name, old.Pod.Name)
+	var old podmill.Item
+	if i, found := slices.BinarySearchFunc(l.old, r.id, compareID); found {
+		old = l.old[i]
 	}
+	item := podmill.Item{ID: keep(old.ID, r.id), Container: keep(old.Container, r.container), Attempt: r.attempt, State: as.stateOf(r.state)}
+	item.Pod = podmill.PodRef{UID: keep(old.Pod.UID, r.uid), Namespace: keep(old.Pod.Namespace, r.namespace), Name: keep(old.Pod.Name, r.name)}
 	l.snap.Items = append(l.snap.Items, item)
 }
 
-// end moves the new items to the place of the old ones.
-func (l *listing) end() {
-	fresh := l.snap.Items[len(l.old):]
-	slices.SortFunc(fresh, func(a, b podmill.Item) int { return cmp.Compare(a.ID, b.ID) })
-	n := copy(l.snap.Items, fresh)
-	clear(l.snap.Items[n:])
-	l.snap.Items = l.snap.Items[:n]
+// end moves the new items to the place of the old ones, or takes them back.
+func (l *listing) end(good bool) {
+	kept := len(l.old)
+	if good {
+		fresh := l.snap.Items[len(l.old):]
+		slices.SortFunc(fresh, func(a, b podmill.Item) int { return cmp.Compare(a.ID, b.ID) })
+		kept = copy(l.snap.Items, fresh)
+	}
+	clear(l.snap.Items[kept:])
+	l.snap.Items = l.snap.Items[:kept]
 }
 
-func compareID(item podmill.Item, id string) int { return cmp.Compare(item.ID, id) }
-
-func keep[S ~string](s *S, old S) {
-	if *s == old {
-		*s = old
+// compareID compares without making a string of the ID.
+func compareID(item podmill.Item, id []byte) int {
+	switch {
+	case item.ID < string(id):
+		return -1
+	case item.ID > string(id):
+		return 1
+	default:
+		return 0
 	}
+}
+
+// keep returns the old string if it is what is read, else a new one.
+func keep[S ~string](old S, read []byte) S {
+	if string(old) == string(read) {
+		return old
+	}
+	return S(read)
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podmill/podmill"
@@ -27,47 +29,91 @@ func node(n int) (sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.C
 		pod := fmt.Sprintf("pod-%d", i)
 		id := fmt.Sprintf("%063x%d", i, 0)
 		sandboxes = append(sandboxes, &runtimeapi.PodSandbox{
-			Id: id, Labels: labels(pod), Metadata: &runtimeapi.PodSandboxMetadata{Name: pod, Namespace: "ns", Uid: "uid-" + pod},
-			State: runtimeapi.PodSandboxState_SANDBOX_READY,
+			Id: id, Labels: labels(pod), Metadata: &runtimeapi.PodSandboxMetadata{Name: pod, Namespace: "ns", Uid: "uid-" + pod, Attempt: 1},
+			State: runtimeapi.PodSandboxState_SANDBOX_READY, CreatedAt: 1e18, RuntimeHandler: "runc",
+			Annotations: map[string]string{podmill.AnnotationConfigSource: "file", podmill.AnnotationConfigSeen: "2026-11-29T15:23:00.000000000Z"},
 		})
 		for j := range 2 {
 			containers = append(containers, &runtimeapi.Container{
 				Id: fmt.Sprintf("%063x%d", i, j+1), PodSandboxId: id, Labels: labels(pod), State: runtimeapi.ContainerState_CONTAINER_RUNNING,
-				Metadata: &runtimeapi.ContainerMetadata{Name: fmt.Sprintf("c%d", j), Attempt: uint32(j)},
+				Metadata: &runtimeapi.ContainerMetadata{Name: fmt.Sprintf("c%d", j), Attempt: uint32(j)}, CreatedAt: 1e18,
+				Image: &runtimeapi.ImageSpec{Image: "sha256:" + id}, ImageRef: "sha256:" + id,
+				Annotations: map[string]string{
+					podmill.AnnotationContainerHash: "5d9c3a1f", podmill.AnnotationRestartCount: "0", podmill.AnnotationPodTerminationGracePeriod: "30",
+					podmill.AnnotationTerminationMessagePath: "/dev/termination-log", podmill.AnnotationTerminationMessagePolicy: "File",
+				},
 			})
 		}
 	}
 	return sandboxes, containers
 }
 
-// clone is what comes anew from the wire: equal, and in no certain order.
-func clone(s string) string { return string(append([]byte(nil), s...)) }
+// wire is what comes from a runtime, in no certain order.
+func wire(t testing.TB, sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) [2][]byte {
+	t.Helper()
+	sandboxes, containers = slices.Clone(sandboxes), slices.Clone(containers)
+	rand.Shuffle(len(sandboxes), func(i, j int) { sandboxes[i], sandboxes[j] = sandboxes[j], sandboxes[i] })
+	rand.Shuffle(len(containers), func(i, j int) { containers[i], containers[j] = containers[j], containers[i] })
+	s, err := proto.Marshal(&runtimeapi.ListPodSandboxResponse{Items: sandboxes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := proto.Marshal(&runtimeapi.ListContainersResponse{Containers: containers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2][]byte{s, c}
+}
 
-func fill(snap *podmill.Snapshot, sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) {
+func fill(snap *podmill.Snapshot, messages [2][]byte) error {
 	l := begin(snap)
-	for _, i := range rand.Perm(len(sandboxes)) {
-		item := sandboxItem(sandboxes[i])
-		item.ID, item.Pod.Name = clone(item.ID), clone(item.Pod.Name)
-		l.add(item)
+	err := errors.Join(readItems(messages[0], sandboxLayout(), l.add), readItems(messages[1], containerLayout(), l.add))
+	l.end(err == nil)
+	return err
+}
+
+// asProtobufHasIt is the same by way of protobuf's own reader: what the reader of the wire is held to.
+func asProtobufHasIt(messages [2][]byte) ([]podmill.Item, error) {
+	var sandboxes runtimeapi.ListPodSandboxResponse
+	var containers runtimeapi.ListContainersResponse
+	if err := errors.Join(proto.Unmarshal(messages[0], &sandboxes), proto.Unmarshal(messages[1], &containers)); err != nil {
+		return nil, err
 	}
-	for _, i := range rand.Perm(len(containers)) {
-		item := containerItem(containers[i])
-		item.ID, item.Container = clone(item.ID), clone(item.Container)
-		l.add(item)
+	var items []podmill.Item
+	for _, s := range sandboxes.Items {
+		items = append(items, podmill.Item{Pod: podOf(s.Labels), ID: s.Id, Attempt: s.Metadata.GetAttempt(), State: sandboxState(s.State)})
 	}
-	l.end()
+	for _, c := range containers.Containers {
+		items = append(items, podmill.Item{
+			Pod: podOf(c.Labels), ID: c.Id, Container: c.Metadata.GetName(), Attempt: c.Metadata.GetAttempt(), State: containerState(c.State),
+		})
+	}
+	items = slices.DeleteFunc(items, func(i podmill.Item) bool { return i.Pod.UID == "" })
+	slices.SortStableFunc(items, func(a, b podmill.Item) int { return strings.Compare(a.ID, b.ID) })
+	return items, nil
 }
 
 // A second listing takes what did not change from the first, in whatever order the runtime lists, and keeps nothing of what has gone.
 func TestListingKeepsWhatDidNotChange(t *testing.T) {
 	sandboxes, containers := node(20)
 	var snap podmill.Snapshot
-	fill(&snap, sandboxes, containers)
+	refill := func() {
+		t.Helper()
+		messages := wire(t, sandboxes, containers)
+		want, err := asProtobufHasIt(messages)
+		if err := errors.Join(err, fill(&snap, messages)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, snap.Items); diff != "" {
+			t.Fatalf("(-want +got)\n%s", diff)
+		}
+	}
+	refill()
 	first := slices.Clone(snap.Items)
-	if len(first) != 60 || !slices.IsSortedFunc(first, func(a, b podmill.Item) int { return compareID(a, b.ID) }) {
+	if len(first) != 60 {
 		t.Fatalf("%d items", len(first))
 	}
-	fill(&snap, sandboxes, containers)
+	refill()
 	if diff := cmp.Diff(first, snap.Items); diff != "" {
 		t.Errorf("(-first +second)\n%s", diff)
 	}
@@ -80,9 +126,10 @@ func TestListingKeepsWhatDidNotChange(t *testing.T) {
 	}
 
 	containers[0].State, containers[1].Metadata.Attempt = runtimeapi.ContainerState_CONTAINER_EXITED, 7
-	fill(&snap, sandboxes[:1], containers[:2])
+	sandboxes, containers = sandboxes[:1], containers[:2]
+	refill()
 	want := []podmill.Item{
-		{Pod: podOf(labels("pod-0")), ID: sandboxes[0].Id, State: podmill.StateRunning},
+		{Pod: podOf(labels("pod-0")), ID: sandboxes[0].Id, Attempt: 1, State: podmill.StateRunning},
 		{Pod: podOf(labels("pod-0")), ID: containers[0].Id, Container: "c0", State: podmill.StateExited},
 		{Pod: podOf(labels("pod-0")), ID: containers[1].Id, Container: "c1", Attempt: 7, State: podmill.StateRunning},
 	}
@@ -126,7 +173,7 @@ func inspected(t *testing.T) *server {
 	})
 	s.on("ListContainers", says(&runtimeapi.ListContainersResponse{Containers: containers}))
 	s.on("PodSandboxStatus", says(&runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
-		Id: sandboxes[0].Id, Labels: labels("pod-0"), Metadata: &runtimeapi.PodSandboxMetadata{Attempt: 3},
+		Id: "contradictory", Labels: labels("pod-0"), Metadata: &runtimeapi.PodSandboxMetadata{Attempt: 3},
 		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.1", AdditionalIps: []*runtimeapi.PodIP{{Ip: "fd00::1"}, {}}},
 	}}))
 	s.on("ContainerStatus", func(_ context.Context, request any) (any, error) {
@@ -135,8 +182,8 @@ func inspected(t *testing.T) *server {
 			return nil, status.Error(codes.NotFound, "not found")
 		}
 		return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{
-			Id: id, Metadata: &runtimeapi.ContainerMetadata{Name: "c", Attempt: uint32(id[len(id)-1] - '0')},
-			State: runtimeapi.ContainerState_CONTAINER_EXITED, ExitCode: 3,
+			Metadata: &runtimeapi.ContainerMetadata{Name: "c", Attempt: uint32(id[len(id)-1] - '0')},
+			State:    runtimeapi.ContainerState_CONTAINER_EXITED, ExitCode: 3,
 		}}, nil
 	})
 	return s

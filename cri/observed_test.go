@@ -75,9 +75,6 @@ func TestNothingIsObserved(t *testing.T) {
 	if diff := cmp.Diff(&podmill.RuntimeStatus{}, observedStatus(&identity{}, nil)); diff != "" {
 		t.Error(diff)
 	}
-	if sandboxItem(nil) != (podmill.Item{}) || containerItem(nil) != (podmill.Item{}) {
-		t.Error("items of nothing")
-	}
 }
 
 // FuzzObserved holds that no status, however contradictory, is a panic or an impossible observation.
