@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -28,6 +29,14 @@ func call[Q, R any](ctx context.Context, c *Client, o op, do func(context.Contex
 	err = o.failed(ctx, bounded, err)
 	c.called(ctx, o, begin, err)
 	return response, err
+}
+
+// id returns what a call returned as the ID of what it made. A runtime that returns none has failed.
+func (o op) id(id string, err error) (string, error) {
+	if err == nil && id == "" {
+		err = fmt.Errorf("%s %s: the runtime returned no ID", o.method, o.subject)
+	}
+	return id, err
 }
 
 // called tells of a call that has ended. What was asked is not told: it may hold credentials.

@@ -87,14 +87,70 @@ func TestCallsHaveDeadlines(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	s := newServer(t).on("ContainerStatus", nil).on("StopContainer", func(ctx context.Context, _ any) (any, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
+	s := newServer(t)
+	s.on("StopContainer", s.hangs)
 	err := s.start(t).dial(t, WithTimeout(50*time.Millisecond)).StopContainer(t.Context(), "c", 0)
 	is(t, err, context.DeadlineExceeded, podmill.ErrNotFound, ErrUnavailable)
 	if want := "StopContainer c: no answer within 50ms"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+// An answer that comes too late disturbs nothing, and the next call is answered.
+func TestLateAnswer(t *testing.T) {
+	s, gaveUp, late := newServer(t), make(chan struct{}), make(chan struct{})
+	s.on("StopContainer", func(context.Context, any) (any, error) {
+		defer close(late)
+		<-gaveUp
+		return &runtimeapi.StopContainerResponse{}, nil
+	}).on("ReopenContainerLog", says(&runtimeapi.ReopenContainerLogResponse{}))
+	c := s.start(t).dial(t, WithTimeout(time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	is(t, c.StopContainer(ctx, "c", time.Second), context.DeadlineExceeded, podmill.ErrNotFound)
+	close(gaveUp)
+	<-late
+	if err := c.ReopenLog(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A message that is too large is an error of its call, and of no other; one below the limit is read.
+func TestHugeMessages(t *testing.T) {
+	s := newServer(t).on("ListImages", func(context.Context, any) (any, error) {
+		return &runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{Id: "sha256:1", RepoTags: []string{strings.Repeat("x", maxMessage)}}}}, nil
+	})
+	c := s.start(t).dial(t)
+	_, err := c.ListImages(t.Context())
+	if status.Code(err) != codes.ResourceExhausted || errors.Is(err, podmill.ErrNotFound) || errors.Is(err, ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+	s.on("ListImages", says(&runtimeapi.ListImagesResponse{Images: []*runtimeapi.Image{{Id: "sha256:1", RepoTags: []string{strings.Repeat("x", maxMessage-100)}}}}))
+	images, err := c.ListImages(t.Context())
+	if err != nil || len(images) != 1 || images[0].ID != "sha256:1" {
+		t.Errorf("%d images, %v", len(images), err)
+	}
+	s.on("ExecSync", says(&runtimeapi.ExecSyncResponse{Stdout: make([]byte, maxMessage-100)}))
+	result, err := c.Exec(t.Context(), "c", []string{"yes"})
+	if err != nil || len(result.Stdout) != maxMessage-100 {
+		t.Errorf("exec: %v", err)
+	}
+}
+
+// A runtime that says that it made something, and not what, is not taken at its word.
+func TestNoID(t *testing.T) {
+	s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{})).
+		on("CreateContainer", says(&runtimeapi.CreateContainerResponse{})).on("PullImage", says(&runtimeapi.PullImageResponse{}))
+	c, spec := s.start(t).dial(t), containerSpec(sandboxSpec(testPod()), 0)
+	_, run := c.RunSandbox(t.Context(), spec.Sandbox)
+	_, create := c.CreateContainer(t.Context(), spec)
+	_, pull := c.PullImage(t.Context(), &podmill.ImagePull{Image: "x:1", Sandbox: spec.Sandbox})
+	for want, err := range map[string]error{
+		"RunPodSandbox shop/cart(7b4c): ": run, "CreateContainer web of shop/cart(7b4c): ": create, "PullImage x:1: ": pull,
+	} {
+		if err == nil || err.Error() != want+"the runtime returned no ID" {
+			t.Errorf("error %v, want that of %s", err, want)
+		}
 	}
 }
 

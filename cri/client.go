@@ -100,29 +100,33 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // meet waits until the runtime has said who it is.
 func (c *Client) meet(ctx context.Context) error {
-	patience := time.NewTimer(c.opts.patience)
-	defer patience.Stop()
+	trying, patience := ctx, c.opts.patience
+	if patience > 0 {
+		var cancel context.CancelFunc
+		trying, cancel = context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v: %w", patience, context.DeadlineExceeded))
+		defer cancel()
+	}
 	log := logr.FromContextOrDiscard(ctx)
 	for wait, tries := 50*time.Millisecond, 0; ; wait, tries = min(2*wait, time.Second), tries+1 {
 		c.conn.ResetConnectBackoff() // the waiting is done here
-		err := c.introduce(ctx)
-		if err == nil {
+		err := c.introduce(trying)
+		switch {
+		case err == nil:
 			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-		if ctx.Err() != nil {
-			return err
-		}
-		if err = c.diagnose(err); errors.Is(err, fs.ErrPermission) {
+		if err = c.diagnose(err); patience <= 0 || errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		if tries == 0 {
-			log.Info("container runtime is not ready, trying again", "socket", c.path, "patience", c.opts.patience, "reason", err.Error())
+			log.Info("container runtime is not ready, trying again", "socket", c.path, "patience", patience, "reason", err.Error())
 		}
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-patience.C:
-			return err
+		case <-trying.Done():
+			if ctx.Err() == nil {
+				return err
+			}
 		case <-time.After(wait):
 		}
 	}

@@ -21,7 +21,7 @@ func (t *translation) container(spec *podmill.ContainerSpec) (*runtimeapi.Contai
 	}
 	config := &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: spec.Attempt},
-		Image:       &runtimeapi.ImageSpec{Image: spec.Image, UserSpecifiedImage: c.Image, RuntimeHandler: spec.Sandbox.RuntimeHandler},
+		Image:       &runtimeapi.ImageSpec{Image: spec.Image, UserSpecifiedImage: c.Image},
 		Command:     spec.Command,
 		Args:        spec.Args,
 		WorkingDir:  spec.WorkingDir,

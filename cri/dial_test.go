@@ -135,7 +135,7 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestDialWaitsForTheSocket(t *testing.T) {
 	s, tried := newServer(t), make(calls, 1)
 	go func() {
-		_ = <-tried
+		<-tried
 		s.start(t)
 	}()
 	c := s.dial(t, WithPatience(time.Minute), WithObserver(tried.observer("Version")))
@@ -174,11 +174,25 @@ func TestDialWaitsForThePlugin(t *testing.T) {
 	}
 }
 
+// A runtime that takes calls and does not answer them is as good as none.
+func TestDialWithoutAnAnswer(t *testing.T) {
+	s := newServer(t)
+	s.on("Version", s.hangs)
+	c, err := Dial(t.Context(), s.start(t).path, WithPatience(100*time.Millisecond))
+	if err == nil {
+		_ = c.Close()
+	}
+	is(t, err, context.DeadlineExceeded, podmill.ErrNotFound)
+	if err == nil || !strings.Contains(err.Error(), "Version: no answer within 100ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDialEndsWithItsContext(t *testing.T) {
 	s, tried := newServer(t), make(calls, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_ = <-tried
+		<-tried
 		cancel()
 	}()
 	_, err := Dial(ctx, s.path, WithPatience(time.Hour), WithObserver(tried.observer("Version")))

@@ -42,7 +42,7 @@ func (c *Client) diagnose(err error) error {
 		return fmt.Errorf("%s is not a socket: %w", c.path, err)
 	case status.Code(err) == codes.Unimplemented:
 		return fmt.Errorf("what answers at %s does not speak CRI v1: it is no container runtime or one that is too old, "+
-			"or its CRI plugin is disabled or has failed to start (see the runtime's log): %w", c.path, err)
+			"or its CRI plugin is disabled (disabled_plugins in containerd's configuration) or has failed to start (see the runtime's log): %w", c.path, err)
 	}
 	conn, dialErr := net.DialTimeout("unix", c.path, time.Second)
 	switch {

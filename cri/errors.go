@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -37,6 +38,9 @@ func (e *callError) Unwrap() error { return e.kind }
 // GRPCStatus is where gRPC's status package looks for a code.
 func (e *callError) GRPCStatus() *status.Status { return status.New(e.code, e.Error()) }
 
+// moment is what two clocks may differ in counting the same time.
+const moment = 100 * time.Millisecond
+
 // failed makes an error of what a call returned. parent is the caller's context, bounded the call's own.
 func (o op) failed(parent, bounded context.Context, err error) error {
 	if err == nil {
@@ -44,6 +48,9 @@ func (o op) failed(parent, bounded context.Context, err error) error {
 	}
 	s := status.Convert(err)
 	e := &callError{op: o, code: s.Code(), message: s.Message()}
+	if deadline, ok := bounded.Deadline(); ok && time.Until(deadline) < moment && (e.code == codes.Canceled || e.code == codes.DeadlineExceeded) {
+		<-bounded.Done() // the runtime is told the deadline, and may be the first to see it pass
+	}
 	switch {
 	case e.code == codes.NotFound:
 		e.kind = podmill.ErrNotFound

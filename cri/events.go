@@ -19,24 +19,30 @@ func (c *Client) StreamEvents(ctx context.Context, connected func(), on func(pod
 	began := time.Now()
 	stream, err := c.runtime.GetContainerEvents(streaming, &runtimeapi.GetEventsRequest{})
 	if err != nil {
-		return o.failed(ctx, streaming, err)
+		err = o.failed(ctx, streaming, err)
+		c.called(ctx, o, began, err)
+		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- receive(stream, on) }()
+	var broken error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		broken = receive(stream, on)
+	}()
 	// The stream says nothing before its first event, not even that there is one. A call behind it, on the same connection, is answered
 	// when the runtime has got the request for events or refused it; a listing from then on misses nothing that no event tells of.
 	if _, err := call(ctx, c, op{method: "Version", timeout: c.opts.timeout}, c.runtime.Version, &runtimeapi.VersionRequest{}); err != nil {
 		cancel()
-		_ = <-ended // ended here
+		<-ended
 		return err
 	}
 	select {
-	case err = <-ended:
+	case <-ended:
 	default:
 		connected()
-		err = <-ended
+		<-ended
 	}
-	err = o.failed(ctx, streaming, err)
+	err = o.failed(ctx, streaming, broken)
 	c.called(ctx, o, began, err)
 	return err
 }

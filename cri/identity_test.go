@@ -71,7 +71,8 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 		}, "recursiveReadOnly of the mount at /m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{})).on("CreateContainer", says(&runtimeapi.CreateContainerResponse{}))
+			s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{PodSandboxId: "s1"})).
+				on("CreateContainer", says(&runtimeapi.CreateContainerResponse{ContainerId: "c1"}))
 			s.start(t)
 			old := s.dial(t)
 			spec := containerSpec(sandboxSpec(testPod()), 0)

@@ -25,8 +25,9 @@ func (c *Client) PullImage(ctx context.Context, pull *podmill.ImagePull) (string
 			return "", err
 		}
 	}
-	r, err := call(ctx, c, op{method: "PullImage", subject: pull.Image}, c.pull, request)
-	return r.GetImageRef(), err
+	o := op{method: "PullImage", subject: pull.Image}
+	r, err := call(ctx, c, o, c.pull, request)
+	return o.id(r.GetImageRef(), err)
 }
 
 // InspectImage looks at a local image.

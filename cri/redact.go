@@ -2,6 +2,8 @@ package cri
 
 import (
 	"context"
+	"encoding/base64"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -22,7 +24,10 @@ func (c *Client) pull(ctx context.Context, request *runtimeapi.PullImageRequest,
 
 // redact takes a credential out of a message, and what links carry beside an address: who may follow them, and signatures.
 func redact(message string, auth *runtimeapi.AuthConfig) string {
-	for _, secret := range []string{auth.GetPassword(), auth.GetAuth(), auth.GetIdentityToken(), auth.GetRegistryToken()} {
+	basic := base64.StdEncoding.EncodeToString([]byte(auth.GetUsername() + ":" + auth.GetPassword()))
+	for _, secret := range []string{
+		auth.GetPassword(), url.QueryEscape(auth.GetPassword()), basic, auth.GetAuth(), auth.GetIdentityToken(), auth.GetRegistryToken(),
+	} {
 		if len(secret) >= 4 { // less is found in any text, and would be given away by where it is missing
 			message = strings.ReplaceAll(message, secret, "***")
 		}

@@ -25,7 +25,7 @@ func (c *Client) RunSandbox(ctx context.Context, spec *podmill.SandboxSpec) (str
 	// A network may take longer than anything else.
 	o := op{"RunPodSandbox", podmill.RefOf(spec.Pod).String(), 2 * c.opts.timeout}
 	r, err := call(ctx, c, o, c.runtime.RunPodSandbox, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: spec.RuntimeHandler})
-	return r.GetPodSandboxId(), err
+	return o.id(r.GetPodSandboxId(), err)
 }
 
 // StopSandbox stops a sandbox and all that runs in it.
@@ -56,9 +56,10 @@ func (c *Client) CreateContainer(ctx context.Context, spec *podmill.ContainerSpe
 	} else if field != "" {
 		return "", refuse(spec, field, why)
 	}
-	r, err := call(ctx, c, op{"CreateContainer", subject, c.opts.timeout}, c.runtime.CreateContainer,
+	o := op{"CreateContainer", subject, c.opts.timeout}
+	r, err := call(ctx, c, o, c.runtime.CreateContainer,
 		&runtimeapi.CreateContainerRequest{PodSandboxId: spec.SandboxID, Config: config, SandboxConfig: sandbox})
-	return r.GetContainerId(), err
+	return o.id(r.GetContainerId(), err)
 }
 
 // StartContainer starts a created container.

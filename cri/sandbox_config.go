@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,6 +102,13 @@ func sandboxSecurity(spec *podmill.SandboxSpec) (*runtimeapi.LinuxSandboxSecurit
 	}
 	if p := sc.SupplementalGroupsPolicy; p != nil && *p != corev1.SupplementalGroupsPolicyMerge && *p != corev1.SupplementalGroupsPolicyStrict {
 		return nil, refuseSandbox(spec, "securityContext.supplementalGroupsPolicy", string(*p)+" is not known")
+	}
+	ids := []*int64{sc.RunAsUser, sc.RunAsGroup, sc.FSGroup}
+	for i := range sc.SupplementalGroups {
+		ids = append(ids, &sc.SupplementalGroups[i])
+	}
+	if id := outOfRange(ids...); id != nil {
+		return nil, refuseSandbox(spec, "securityContext", fmt.Sprintf("%d is no ID of a user or group", *id))
 	}
 	out.SelinuxOptions = selinux(sc.SELinuxOptions)
 	out.SupplementalGroups, out.SupplementalGroupsPolicy = groups(sc)

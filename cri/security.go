@@ -1,6 +1,8 @@
 package cri
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,12 +70,26 @@ func user(spec *podmill.ContainerSpec, out *runtimeapi.LinuxContainerSecurityCon
 	if u == nil {
 		return nil
 	}
+	if id := outOfRange(u.UID, u.GID); id != nil {
+		return refuse(spec, "user", fmt.Sprintf("%d is no ID of a user or group", *id))
+	}
 	out.RunAsUser, out.RunAsGroup = int64Value(u.UID), int64Value(u.GID)
 	if u.UID == nil {
 		out.RunAsUsername = u.Name
 	}
 	if u.GID != nil && u.UID == nil && u.Name == "" {
 		return refuse(spec, "securityContext.runAsGroup", "a group needs a user, set runAsUser too")
+	}
+	return nil
+}
+
+// outOfRange returns the first ID that Kubernetes does not take. Old runtimes take what is too large for another, such as root
+// (CVE-2024-40635).
+func outOfRange(ids ...*int64) *int64 {
+	for _, id := range ids {
+		if id != nil && (*id < 0 || *id > math.MaxInt32) {
+			return id
+		}
 	}
 	return nil
 }

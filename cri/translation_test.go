@@ -247,6 +247,8 @@ func TestRefusals(t *testing.T) {
 		"claim":              {func(c *podmill.ContainerSpec) { c.Container.Resources.Claims = make([]corev1.ResourceClaim, 1) }, "resources.claims: "},
 		"cgroup parent":      {func(c *podmill.ContainerSpec) { c.CgroupParent = "/other" }, "cgroup parent /other: "},
 		"no label":           {func(c *podmill.ContainerSpec) { c.Labels = nil }, "labels: without io.kubernetes.pod.uid"},
+		"user beyond 2^31":   {func(c *podmill.ContainerSpec) { c.User = &podmill.User{UID: ptr(int64(1) << 32)} }, "user: 4294967296 is no ID"},
+		"negative group":     {func(c *podmill.ContainerSpec) { c.User = &podmill.User{UID: ptr(int64(1)), GID: ptr(int64(-1))} }, "user: -1 is no ID"},
 		"group without user": {func(c *podmill.ContainerSpec) { c.User = &podmill.User{GID: ptr(int64(1))} }, "securityContext.runAsGroup: a group needs a user"},
 		"mount of nothing":   {func(c *podmill.ContainerSpec) { c.Mounts = []podmill.Mount{{ContainerPath: "/m"}} }, "mount at /m: there is nothing to mount"},
 		"propagation": {func(c *podmill.ContainerSpec) {
@@ -283,6 +285,12 @@ func TestSandboxRefusals(t *testing.T) {
 		"protocol": {func(s *podmill.SandboxSpec) {
 			s.Pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 1, Protocol: "DCCP"}}
 		}, "ports of container web: protocol DCCP"},
+		"user": {func(s *podmill.SandboxSpec) {
+			s.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr(int64(-5))}
+		}, "securityContext: -5 is no ID"},
+		"supplemental group": {func(s *podmill.SandboxSpec) {
+			s.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroups: []int64{1, 1 << 32}}
+		}, "securityContext: 4294967296 is no ID"},
 		"groups policy": {func(s *podmill.SandboxSpec) {
 			s.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: ptr(corev1.SupplementalGroupsPolicy("Some"))}
 		}, "securityContext.supplementalGroupsPolicy: Some is not known"},
