@@ -275,6 +275,7 @@ type: kubernetes.io/dockerconfigjson
 stringData: {".dockerconfigjson": '`+string(login)+`'}
 `)
 	n.reaches("private", "is ready", ready)
+	n.stop() // its output is whole
 	if strings.Contains(n.output.String(), registry.Password) {
 		t.Error("the password is in the log")
 	}
