@@ -43,45 +43,53 @@ func (e *problems) nodeAffinity(p path, n *corev1.NodeAffinity) {
 
 // nodeTerm checks a term. Values that no label can have are let pass in what is only preferred.
 func (e *problems) nodeTerm(p path, term *corev1.NodeSelectorTerm, values bool) {
-	for i, r := range term.MatchExpressions {
-		at := p.Child("matchExpressions").Index(i)
-		switch r.Operator {
-		case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
-			if len(r.Values) == 0 {
-				e.required(at.Child("values"), "give at least one value")
-			}
-		case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
-			if len(r.Values) > 0 {
-				e.forbidden(at.Child("values"), "must be left out when the operator is Exists or DoesNotExist")
-			}
-		case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
-			if len(r.Values) != 1 {
-				e.required(at.Child("values"), "give one value when the operator is Gt or Lt")
-			}
-		default:
-			oneOf(e, at.Child("operator"), r.Operator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
-				corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt)
-		}
-		e.labelKey(at.Child("key"), r.Key)
+	for i := range term.MatchExpressions {
+		at, r := p.Child("matchExpressions").Index(i), &term.MatchExpressions[i]
+		e.nodeLabel(at, r)
 		for j, value := range r.Values {
 			if values {
 				e.says(at.Child("values").Index(j), value, validation.IsValidLabelValue(value))
 			}
 		}
 	}
-	for i, r := range term.MatchFields {
-		at := p.Child("matchFields").Index(i)
-		oneOf(e, at.Child("operator"), r.Operator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn)
-		if in := r.Operator == corev1.NodeSelectorOpIn || r.Operator == corev1.NodeSelectorOpNotIn; in && len(r.Values) != 1 {
-			e.required(at.Child("values"), "give one value")
+	for i := range term.MatchFields {
+		e.nodeField(p.Child("matchFields").Index(i), &term.MatchFields[i])
+	}
+}
+
+func (e *problems) nodeLabel(p path, r *corev1.NodeSelectorRequirement) {
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		if len(r.Values) == 0 {
+			e.required(p.Child("values"), "give at least one value")
 		}
-		if r.Key != metav1.ObjectNameField {
-			e.invalid(at.Child("key"), r.Key, "must be "+metav1.ObjectNameField)
-			continue
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+		if len(r.Values) > 0 {
+			e.forbidden(p.Child("values"), "must be left out when the operator is Exists or DoesNotExist")
 		}
-		for j, value := range r.Values {
-			e.subdomain(at.Child("values").Index(j), value)
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if len(r.Values) != 1 {
+			e.required(p.Child("values"), "give one value when the operator is Gt or Lt")
 		}
+	default:
+		oneOf(e, p.Child("operator"), r.Operator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
+			corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt)
+	}
+	e.labelKey(p.Child("key"), r.Key)
+}
+
+// nodeField checks a requirement of a field of the node: its name is the only one there is.
+func (e *problems) nodeField(p path, r *corev1.NodeSelectorRequirement) {
+	oneOf(e, p.Child("operator"), r.Operator, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn)
+	if in := r.Operator == corev1.NodeSelectorOpIn || r.Operator == corev1.NodeSelectorOpNotIn; in && len(r.Values) != 1 {
+		e.required(p.Child("values"), "give one value")
+	}
+	if r.Key != metav1.ObjectNameField {
+		e.invalid(p.Child("key"), r.Key, "must be "+metav1.ObjectNameField)
+		return
+	}
+	for i, value := range r.Values {
+		e.subdomain(p.Child("values").Index(i), value)
 	}
 }
 

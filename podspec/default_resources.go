@@ -16,14 +16,14 @@ func defaultPodResources(pod *corev1.Pod) {
 	if len(r.Requests) == 0 && len(r.Limits) == 0 {
 		return
 	}
-	requests, limits := containerRequests(pod), containerLimits(pod)
+	limits := containerLimits(pod)
 	for name, limit := range limits {
 		if _, requested := r.Requests[name]; isHugePages(name) && !requested {
 			setMissing(&r.Limits, name, limit)
 		}
 	}
-	for name, request := range requests {
-		if isOfPods(name) && !isHugePages(name) {
+	for name, request := range containerRequests(pod) {
+		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
 			setMissing(&r.Requests, name, request)
 		}
 	}
@@ -34,12 +34,16 @@ func defaultPodResources(pod *corev1.Pod) {
 	}
 	for name, request := range r.Requests {
 		if limit, ok := limits[name]; ok && isOfPods(name) && allLimit(pod, name) {
-			if request.Cmp(limit) > 0 {
-				limit = request
-			}
-			setMissing(&r.Limits, name, limit)
+			setMissing(&r.Limits, name, larger(limit, request))
 		}
 	}
+}
+
+func larger(a, b resource.Quantity) resource.Quantity {
+	if a.Cmp(b) < 0 {
+		return b
+	}
+	return a
 }
 
 func setMissing(list *corev1.ResourceList, name corev1.ResourceName, quantity resource.Quantity) {

@@ -77,15 +77,16 @@ func (e *problems) absent(p path, os corev1.OSName, uses ...use) {
 
 // hostProcess checks that all containers or none run as processes of a Windows host.
 func (c *checker) hostProcess(p path) {
-	var ofPod *bool
-	if s := c.spec.SecurityContext; s != nil && s.WindowsOptions != nil {
-		ofPod = s.WindowsOptions.HostProcess
+	var options *corev1.WindowsSecurityContextOptions
+	if s := c.spec.SecurityContext; s != nil {
+		options = s.WindowsOptions
 	}
+	ofPod := isHostProcess(options)
 	all, some := true, false
 	for at, container := range c.each(p) {
 		is := ofPod
-		if s := container.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.HostProcess != nil {
-			is = s.WindowsOptions.HostProcess
+		if s := container.SecurityContext; s != nil && isHostProcess(s.WindowsOptions) != nil {
+			is = isHostProcess(s.WindowsOptions)
 			if ofPod != nil && *is != *ofPod {
 				c.invalid(at.Child("securityContext", "windowsOptions", "hostProcess"), *is, "must be what the pod's securityContext says")
 			}
@@ -99,6 +100,14 @@ func (c *checker) hostProcess(p path) {
 	if some && !c.spec.HostNetwork {
 		c.invalid(p.Child("hostNetwork"), false, "must be true for containers that are processes of the host")
 	}
+}
+
+// isHostProcess returns what is said of it, nil if nothing is.
+func isHostProcess(o *corev1.WindowsSecurityContextOptions) *bool {
+	if o == nil {
+		return nil
+	}
+	return o.HostProcess
 }
 
 const (

@@ -23,7 +23,7 @@ func fromFile() origin {
 func (o origin) lines(text string) (c content, lines []string) {
 	c, problems := o.decode("web.yaml", []byte(text), start)
 	for _, p := range problems {
-		line := p.Error()
+		line := p.String()
 		if p.Warning {
 			line = "warning: " + line
 		}

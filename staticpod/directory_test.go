@@ -113,10 +113,10 @@ func (r *rig) says(prefix string) {
 	for {
 		select {
 		case p := <-r.problems:
-			if strings.HasPrefix(p.Error(), prefix) {
+			if strings.HasPrefix(p.String(), prefix) {
 				return
 			}
-			seen = append(seen, p.Error())
+			seen = append(seen, p.String())
 		case <-timeout:
 			r.Fatalf("it is not said: %s\nbut: %q", prefix, seen)
 		}
@@ -227,7 +227,7 @@ func TestStrangeFiles(t *testing.T) {
 	first := r.gets("app=v2", "b=v1", "z=v1")
 	var said []string
 	for len(r.problems) > 0 {
-		said = append(said, (<-r.problems).Error())
+		said = append(said, (<-r.problems).String())
 	}
 	slices.Sort(said)
 	want := []string{
@@ -399,7 +399,7 @@ func TestNoRegularFiles(t *testing.T) {
 	r.gets("linked=v1")
 	said := map[string]bool{}
 	for len(r.problems) > 0 {
-		said[(<-r.problems).Error()] = true
+		said[(<-r.problems).String()] = true
 	}
 	want := map[string]bool{
 		"device.yaml: is no regular file (remove it)":                  true,

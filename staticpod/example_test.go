@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	for name, text := range map[string]string{
 		"web.yaml": `
 apiVersion: v1
@@ -46,7 +46,7 @@ spec:
 	}
 
 	manifests := staticpod.NewDirectory(dir, "node1", staticpod.WithObserver(staticpod.Observer{
-		Problem: func(p staticpod.Problem) { fmt.Println(p.Error()) },
+		Problem: func(p staticpod.Problem) { fmt.Println(p.String()) },
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	err = manifests.Run(ctx, func(update podmill.PodUpdate) {

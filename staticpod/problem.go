@@ -25,10 +25,10 @@ type Problem struct {
 	Warning bool
 }
 
-// Error returns all of it in a line, such as
+// String returns all of it in a line, such as
 //
 //	web.yaml:12: pod web: spec.containers[0].comand: unknown field (did you mean "command"?)
-func (p Problem) Error() string {
+func (p Problem) String() string {
 	where := p.File
 	if p.Line > 0 {
 		where = fmt.Sprintf("%s:%d", p.File, p.Line)
@@ -67,9 +67,9 @@ func (t *teller) tell(log logr.Logger, problems []Problem) {
 			continue
 		}
 		if p.Warning {
-			log.Info("manifest to look at: " + p.Error())
+			log.Info("manifest to look at: " + p.String())
 		} else {
-			log.Error(nil, "manifest not used, what it held before goes on: "+p.Error())
+			log.Error(nil, "manifest not used, what it held before goes on: "+p.String())
 		}
 		if t.observer.Problem != nil {
 			t.observer.Problem(p)

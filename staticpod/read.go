@@ -77,62 +77,53 @@ func isManifest(name string) bool {
 
 // readEntry reads one manifest. It may be gone by now.
 func readEntry(path, name string) (e entry, gone bool) {
-	e = entry{name: name}
-	data, err := readRegular(path)
-	var wrong Problem
+	e.name = name
+	var err error
+	e.data, e.problem, err = readRegular(path)
 	switch {
 	case err == nil:
-		e.data = data
-	case errors.As(err, &wrong):
-		e.problem = &wrong
-		e.foreign = wrong.Warning
+		e.foreign = e.problem != nil && e.problem.Warning
 	case errors.Is(err, fs.ErrNotExist):
-		_, err := os.Lstat(path)
+		_, err = os.Lstat(path)
+		gone = err != nil
 		e.problem = &Problem{Message: "is a link that leads nowhere"}
-		return e, err != nil
 	default:
 		e.problem = &Problem{Message: "cannot be read: " + cause(err)}
 	}
-	return e, false
+	return e, gone
 }
 
 // readRegular reads a regular file, behind a link or not, and nothing else: a pipe has no end, and a device may do things when it is opened.
-func readRegular(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if wrong := notRegular(info.Mode()); wrong != nil {
-		return nil, wrong
+func readRegular(path string) ([]byte, *Problem, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, notRegular(info), err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if wrong := notRegular(info.Mode()); wrong != nil { // exchanged since
-		return nil, wrong
+	defer f.Close()
+	info, err = f.Stat()
+	if err != nil || !info.Mode().IsRegular() { // exchanged since
+		return nil, notRegular(info), err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err == nil && len(data) > maxBytes {
-		return nil, tooLarge()
+	if len(data) > maxBytes {
+		return nil, &Problem{Message: fmt.Sprintf("is larger than %d MiB", maxBytes>>20), Cure: "no manifest is: is it another file?"}, nil
 	}
-	return data, err
+	return data, nil, err
 }
 
-func notRegular(mode fs.FileMode) error {
+func notRegular(info fs.FileInfo) *Problem {
 	switch {
-	case mode.IsRegular():
+	case info == nil:
 		return nil
-	case mode.IsDir():
-		return Problem{Message: "is a directory, which is not read", Cure: "put manifests beside it", Warning: true}
+	case info.IsDir():
+		return &Problem{Message: "is a directory, which is not read", Cure: "put manifests beside it", Warning: true}
 	default:
-		return Problem{Message: "is no regular file", Cure: "remove it"}
+		return &Problem{Message: "is no regular file", Cure: "remove it"}
 	}
-}
-
-func tooLarge() error {
-	return Problem{Message: fmt.Sprintf("is larger than %d MiB", maxBytes>>20), Cure: "no manifest is: is it another file?"}
 }
 
 // cause leaves the operation and the path out of an error: they are said already.

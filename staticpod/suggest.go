@@ -33,41 +33,57 @@ func (s *schema) suggest(name string, t reflect.Type) string {
 	return ""
 }
 
+// part is a part of an object, and where it is.
+type part struct {
+	path string
+	t    reflect.Type
+}
+
 // elsewhere returns where the object has a field of that name, as far up as there is one, and rather in containers than elsewhere.
 func (s *schema) elsewhere(name string) string {
-	type level struct {
-		path string
-		t    reflect.Type
-	}
-	levels, seen := []level{{"", s.root}}, map[reflect.Type]bool{}
-	for len(levels) > 0 {
-		var next []level
+	seen := map[reflect.Type]bool{}
+	for parts := []part{{"", s.root}}; len(parts) > 0; {
 		best := ""
-		for _, l := range levels {
-			fields := s.fieldsOf(l.t)
-			if _, ok := fields[name]; ok && (best == "" || l.path == "spec.containers[]") {
-				best = join(l.path, name)
+		var below []part
+		for _, p := range parts {
+			if _, ok := s.fieldsOf(p.t)[name]; ok && (best == "" || p.path == "spec.containers[]") {
+				best = join(p.path, name)
 			}
-			for _, key := range sortedKeys(fields) {
-				t, suffix := fields[key], ""
-				for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-					if t.Kind() == reflect.Slice {
-						suffix = "[]"
-					}
-					t = t.Elem()
-				}
-				if t.Kind() == reflect.Struct && !hasForm(t) && !seen[t] && key != "status" && key != "managedFields" && key != "ephemeralContainers" {
-					seen[t] = true
-					next = append(next, level{join(l.path, key) + suffix, t})
+			for _, inner := range s.partsOf(p) {
+				if !seen[inner.t] {
+					seen[inner.t] = true
+					below = append(below, inner)
 				}
 			}
 		}
 		if best != "" {
 			return best
 		}
-		levels = next
+		parts = below
 	}
 	return ""
+}
+
+// partsOf returns the parts of a part that a person may write.
+func (s *schema) partsOf(p part) (parts []part) {
+	fields := s.fieldsOf(p.t)
+	for _, key := range sortedKeys(fields) {
+		t, path := fields[key], join(p.path, key)
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			if t.Kind() == reflect.Slice {
+				path += "[]"
+			}
+			t = t.Elem()
+		}
+		switch key {
+		case "status", "managedFields", "ephemeralContainers":
+			continue
+		}
+		if t.Kind() == reflect.Struct && !hasForm(t) {
+			parts = append(parts, part{path, t})
+		}
+	}
+	return parts
 }
 
 // edits is how many letters have to be put in, taken out, changed, or exchanged with the next, to make b of a.

@@ -54,14 +54,16 @@ func (u *URL) Run(ctx context.Context, deliver func(podmill.PodUpdate)) error {
 	synced := false
 	for failures := 0; ; {
 		wait := u.period
-		now, err := u.poll(ctx)
-		if ctx.Err() != nil {
+		now, failure := u.poll(ctx)
+		select {
+		case <-ctx.Done():
 			return nil
+		default:
 		}
-		if err != nil {
+		if failure != nil {
 			failures++
 			wait = retry(failures, u.period)
-			u.tell.tell(log, []Problem{*err})
+			u.tell.tell(log, []Problem{*failure})
 		} else {
 			failures = 0
 			u.tell.tell(log, now.problems)

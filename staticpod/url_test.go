@@ -52,7 +52,7 @@ func follow(t *testing.T, s *server, opts ...Option) (step func(change func(), d
 		Problem: func(p Problem) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, p.Error())
+			told = append(told, p.String())
 		},
 	})}, opts...)...)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,10 +22,11 @@ type watch struct {
 	id      os.FileInfo // of dir when it was
 	only    string      // the name of the one file that counts, if the path is not a directory
 	quiet   time.Duration
+	log     logr.Logger
 }
 
 func newWatch(path string, quiet time.Duration, log logr.Logger) *watch {
-	w := &watch{path: path, quiet: quiet}
+	w := &watch{path: path, quiet: quiet, log: log}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		log.Info("the system does not tell of changes to manifests: they are read now and then", "reason", err.Error())
@@ -82,7 +83,8 @@ func (w *watch) next(ctx context.Context, wait time.Duration) bool {
 			if w.counts(event) {
 				return w.settle(ctx)
 			}
-		case <-w.errors: // events were lost
+		case err := <-w.errors:
+			w.log.V(1).Info("events were lost: reading the manifests", "reason", err.Error())
 			return w.settle(ctx)
 		}
 	}
@@ -105,7 +107,8 @@ func (w *watch) settle(ctx context.Context) bool {
 			if w.counts(event) {
 				quiet.Reset(w.quiet)
 			}
-		case <-w.errors:
+		case err := <-w.errors:
+			w.log.V(1).Info("events were lost", "reason", err.Error())
 		}
 	}
 }

@@ -12,17 +12,14 @@ import (
 )
 
 // words are what texts are made of: good for one field, bad for another.
-var words = strings.Fields(`a b main init sidecar data web empty host config -dash dash- UPPER under_score a.b a..b
+var words = append(strings.Fields(`a b main init sidecar data web empty host config -dash dash- UPPER under_score a.b a..b
 	.. ../up a/../b /abs/path sub/path ..hidden ... example.com/thing kubernetes.io/thing requests.example.com/thing
 	127.0.0.1 ::1 010.0.0.1 1.2.3 metadata.name metadata.labels metadata.labels['a'] metadata.annotations['B/c'] metadata.labels[''] spec.host
 	spec.nodeName status.podIP status.phase limits.cpu requests.memory limits.hugepages-2Mi requests.gpu limits.ephemeral-storage 8080 http v1 v2 cluster.local. _tcp.x
 	iqn.2015-02.example.com:test eui.0123456789ABCDEF naa.1 10.0.0.1:80,b:81 https://x /subscriptions/x net.ipv4.ip_forward kernel.sem net/ipv4/x kernel.msgmax user.x
 	localhost/x runtime/default docker/default unconfined NAME A=B web-a web-data CAP_SYS_ADMIN NT\user a\b\c DOM/x user: example.com:signer:x :x x:y domain.io/a.b/c
-	linux windows orphan 10 0 -1 008 {} [{"key":"a","operator":"Exists"}] [{"key":"_","effect":"x"}] default kube-system`)
-
-func init() {
-	words = append(words, "", " ", " spaced ", "two words", strings.Repeat("a", 64), strings.Repeat("b", 254), strings.Repeat("c/", 130))
-}
+	linux windows orphan 10 0 -1 008 {} [{"key":"a","operator":"Exists"}] [{"key":"_","effect":"x"}] default kube-system`),
+	"", " ", " spaced ", "two words", strings.Repeat("a", 64), strings.Repeat("b", 254), strings.Repeat("c/", 130))
 
 // keys are what maps of texts have for keys.
 var keys = append([]string{
@@ -39,56 +36,66 @@ var quantities = []string{"0", "1", "2", "100m", "0.0001", "-1", "1Gi", "2Mi", "
 
 var integers = []int64{0, 1, 1, 2, 80, 100, 101, 255, 256, 511, 512, 1023, 1024, 3600, 7200, 65535, 65536, 1 << 31, -1}
 
-// enums are the words that there are for a type.
-var enums = map[reflect.Type][]string{}
+// enum are the words that there are for a type.
+type enum struct {
+	of    reflect.Type
+	words []string
+}
 
-func enum[T ~string](words ...T) {
-	t := reflect.TypeFor[T]()
+func enumOf[T ~string](words ...T) enum {
+	e := enum{of: reflect.TypeFor[T]()}
 	for _, w := range words {
-		enums[t] = append(enums[t], string(w))
+		e.words = append(e.words, string(w))
 	}
+	return e
 }
 
-func init() {
-	enum(corev1.PullAlways, corev1.PullNever, corev1.PullIfNotPresent)
-	enum(corev1.RestartPolicyAlways, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure)
-	enum(corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)
-	enum(corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers)
-	enum(corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn)
-	enum(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone)
-	enum(corev1.TerminationMessageFallbackToLogsOnError, corev1.TerminationMessageReadFile)
-	enum(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
-	enum(corev1.URISchemeHTTP, corev1.URISchemeHTTPS)
-	enum(corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)
-	enum(corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)
-	enum(corev1.SIGTERM, corev1.SIGKILL, corev1.SIGRTMAX, corev1.SIGRTMINPLUS15, corev1.SIGRTMAXMINUS14, "SIGRTMIN+16", "SIGRTMAX-15", "TERM")
-	enum(corev1.Linux, corev1.Windows)
-	enum(corev1.MountPropagationNone, corev1.MountPropagationHostToContainer, corev1.MountPropagationBidirectional)
-	enum(corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible)
-	enum(corev1.HostPathDirectory, corev1.HostPathFile, corev1.HostPathUnset, corev1.HostPathSocket)
-	enum(corev1.StorageMediumMemory, corev1.StorageMediumDefault)
-	enum(corev1.NotRequired, corev1.RestartContainer)
-	enum(corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
-	enum(corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)
-	enum(corev1.DefaultProcMount, corev1.UnmaskedProcMount)
-	enum(corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)
-	enum(corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)
-	enum(corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)
-	enum(corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpGt, "")
-	enum(corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, "")
-	enum(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt)
-	enum(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)
-	enum(corev1.DoNotSchedule, corev1.ScheduleAnyway)
-	enum(corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
-	enum(corev1.PreemptNever, corev1.PreemptLowerPriority)
-	enum(corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod)
-	enum(corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
-	enum(corev1.AzureDataDiskCachingNone, corev1.AzureDataDiskCachingReadOnly)
-	enum(corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk, corev1.AzureDedicatedBlobDisk)
-	enum(corev1.ResourceCPU, corev1.ResourceMemory)
-	enum[corev1.Capability]("CAP_SYS_ADMIN", "NET_ADMIN", "ALL")
-	enum[corev1.PodConditionType]("example.com/ready", "Ready", "_")
-}
+var enums = func() map[reflect.Type][]string {
+	all := map[reflect.Type][]string{}
+	for _, e := range []enum{
+		enumOf(corev1.PullAlways, corev1.PullNever, corev1.PullIfNotPresent),
+		enumOf(corev1.RestartPolicyAlways, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure),
+		enumOf(corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure),
+		enumOf(corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers),
+		enumOf(corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn),
+		enumOf(corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone),
+		enumOf(corev1.TerminationMessageFallbackToLogsOnError, corev1.TerminationMessageReadFile),
+		enumOf(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
+		enumOf(corev1.URISchemeHTTP, corev1.URISchemeHTTPS),
+		enumOf(corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2),
+		enumOf(corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS),
+		enumOf(corev1.SIGTERM, corev1.SIGKILL, corev1.SIGRTMAX, corev1.SIGRTMINPLUS15, corev1.SIGRTMAXMINUS14, "SIGRTMIN+16", "SIGRTMAX-15", "TERM"),
+		enumOf(corev1.Linux, corev1.Windows),
+		enumOf(corev1.MountPropagationNone, corev1.MountPropagationHostToContainer, corev1.MountPropagationBidirectional),
+		enumOf(corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible),
+		enumOf(corev1.HostPathDirectory, corev1.HostPathFile, corev1.HostPathUnset, corev1.HostPathSocket),
+		enumOf(corev1.StorageMediumMemory, corev1.StorageMediumDefault),
+		enumOf(corev1.NotRequired, corev1.RestartContainer),
+		enumOf(corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined),
+		enumOf(corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined),
+		enumOf(corev1.DefaultProcMount, corev1.UnmaskedProcMount),
+		enumOf(corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch),
+		enumOf(corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict),
+		enumOf(corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive),
+		enumOf(corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpGt, ""),
+		enumOf(corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, ""),
+		enumOf(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt),
+		enumOf(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist),
+		enumOf(corev1.DoNotSchedule, corev1.ScheduleAnyway),
+		enumOf(corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
+		enumOf(corev1.PreemptNever, corev1.PreemptLowerPriority),
+		enumOf(corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod),
+		enumOf(corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem),
+		enumOf(corev1.AzureDataDiskCachingNone, corev1.AzureDataDiskCachingReadOnly),
+		enumOf(corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk, corev1.AzureDedicatedBlobDisk),
+		enumOf(corev1.ResourceCPU, corev1.ResourceMemory),
+		enumOf[corev1.Capability]("CAP_SYS_ADMIN", "NET_ADMIN", "ALL"),
+		enumOf[corev1.PodConditionType]("example.com/ready", "Ready", "_"),
+	} {
+		all[e.of] = e.words
+	}
+	return all
+}()
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
@@ -222,13 +229,13 @@ func changeValue(r *rand.Rand, v reflect.Value, depth int) {
 			changeValue(r, v.Elem(), depth+1)
 		}
 	case reflect.Slice:
-		switch n := v.Len(); {
-		case n == 0 || r.IntN(8) == 0:
+		switch n, how := v.Len(), r.IntN(8); {
+		case n == 0 || how == 0:
 			v.Set(reflect.Append(v, reflect.New(v.Type().Elem()).Elem()))
 			fillValue(r, v.Index(v.Len()-1), depth)
-		case r.IntN(8) == 0: // once more
+		case how == 1: // once more
 			v.Set(reflect.Append(v, v.Index(r.IntN(n))))
-		case r.IntN(8) == 0:
+		case how == 2:
 			v.SetLen(n - 1)
 		default:
 			changeValue(r, v.Index(r.IntN(n)), depth+1)
