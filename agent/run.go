@@ -69,7 +69,7 @@ func (a *Agent) stopAll(ctx context.Context) error {
 		return err
 	}
 	for _, pod := range a.workers.Pods() {
-		a.workers.Remove(pod.UID) //nolint:contextcheck // syncs have the context of the workers' Run
+		a.workers.Remove(pod.UID)
 	}
 	patience := stopPatience
 	for _, pod := range a.statuses.Pods() {
@@ -115,7 +115,7 @@ func (a *Agent) findOrphans(ctx context.Context) error {
 			return fmt.Errorf("find the pods to stop: %w", err)
 		}
 		if a.owns(seen) {
-			a.workers.Orphan(seen) //nolint:contextcheck // likewise
+			a.workers.Orphan(seen)
 		}
 	}
 	return nil
