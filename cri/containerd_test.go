@@ -2,6 +2,7 @@ package cri_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -30,9 +31,19 @@ func dial(t *testing.T, endpoint string, opts ...cri.Option) *cri.Client {
 	return c
 }
 
+// eachContainerd runs f on the new and on the old containerd, side by side.
+func eachContainerd(t *testing.T, f func(t *testing.T, endpoint string)) {
+	t.Helper()
+	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+		t.Parallel()
+		f(t, endpoint)
+	})
+}
+
 // TestRuntime proves that real containerd behind a client is the runtime that the contract promises.
 func TestRuntime(t *testing.T) {
-	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+	t.Parallel()
+	eachContainerd(t, func(t *testing.T, endpoint string) {
 		registry := testenv.AuthRegistry(t)
 		pull := registry.Push(t, fmt.Sprintf("conformance-%d-%d:1", os.Getpid(), time.Now().UnixNano()), 1000)
 		podmilltest.RuntimeTest(t, func(t *testing.T) podmilltest.RuntimeEnv {
@@ -149,4 +160,42 @@ func (r *running) output(script string) string {
 		r.Errorf("%s: code %d, %s", script, result.ExitCode, result.Stderr)
 	}
 	return strings.TrimSpace(string(result.Stdout))
+}
+
+// Who the runtime is and what it can do: a newer one tells its cgroup driver and of events, an older one says that it does not.
+func TestWhoTheRuntimeIs(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		endpoint func(testing.TB) string
+		version  string
+		driver   string
+		events   bool
+	}{
+		{"containerd2", testenv.Containerd, "2.", "cgroupfs", true},
+		{"containerd1", testenv.OldContainerd, "1.", "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			client := dial(t, tc.endpoint(t))
+			status, err := client.RuntimeStatus(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status.Name != "containerd" || !strings.HasPrefix(strings.TrimPrefix(status.Version, "v"), tc.version) || status.CgroupDriver != tc.driver {
+				t.Errorf("it is %s %s with the driver %q", status.Name, status.Version, status.CgroupDriver)
+			}
+			if !status.RuntimeReady.OK || !status.NetworkReady.OK {
+				t.Errorf("ready? %+v, network? %+v", status.RuntimeReady, status.NetworkReady)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			err = client.StreamEvents(ctx, func() {
+				if tc.events {
+					cancel() // else the refusal is under way
+				}
+			}, func(types.UID) {})
+			if tc.events != errors.Is(err, context.Canceled) || tc.events == errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("the events ended with %v", err)
+			}
+		})
+	}
 }

@@ -1,11 +1,13 @@
 package cri_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,7 +28,8 @@ func limits(cpu, memory string) corev1.ResourceRequirements {
 
 // A container that needs more memory than its limit is killed, and said to be.
 func TestOOMKilled(t *testing.T) {
-	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+	t.Parallel()
+	eachContainerd(t, func(t *testing.T, endpoint string) {
 		r := start(t, dial(t, endpoint), "", func(c *podmill.ContainerSpec) {
 			c.Container.Resources = limits("1", "24Mi")
 			c.Command = []string{"tail", "/dev/zero"} // keeps the last line, which has no end
@@ -39,13 +42,14 @@ func TestOOMKilled(t *testing.T) {
 
 // What a Pod asks for in the API's units arrives in the kernel's.
 func TestLimitsReachTheKernel(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{
 		"cpu/cpu.shares": "256", "cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000", "memory/memory.limit_in_bytes": "33554432",
 	}
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		files = map[string]string{"cpu.max": "50000 100000", "memory.max": "33554432", "memory.oom.group": "1"}
 	}
-	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+	eachContainerd(t, func(t *testing.T, endpoint string) {
 		r := start(t, dial(t, endpoint), "exec sleep 1000", func(c *podmill.ContainerSpec) { c.Container.Resources = limits("500m", "32Mi") })
 		for file, want := range files {
 			if got := r.output("cat /sys/fs/cgroup/" + file); got != want {
@@ -57,7 +61,8 @@ func TestLimitsReachTheKernel(t *testing.T) {
 
 // The security context is what the container's process has.
 func TestSecurityContextReachesTheKernel(t *testing.T) {
-	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+	t.Parallel()
+	eachContainerd(t, func(t *testing.T, endpoint string) {
 		r := start(t, dial(t, endpoint), "exec sleep 1000", func(c *podmill.ContainerSpec) {
 			c.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{
 				FSGroup: ptr(int64(2000)), SupplementalGroups: []int64{3000}, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -98,6 +103,7 @@ func TestSecurityContextReachesTheKernel(t *testing.T) {
 
 // A Localhost profile is found below the root, and holds.
 func TestSeccompProfile(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	const profile = `{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["mkdir","mkdirat"],"action":"SCMP_ACT_ERRNO","errnoRet":38}]}`
 	if err := os.MkdirAll(filepath.Join(root, "profiles"), 0o755); err != nil {
@@ -106,7 +112,7 @@ func TestSeccompProfile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "profiles", "no-mkdir.json"), []byte(profile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
+	eachContainerd(t, func(t *testing.T, endpoint string) {
 		r := start(t, dial(t, endpoint, cri.WithSeccompRoot(root)), "exec sleep 1000", func(c *podmill.ContainerSpec) {
 			c.Container.SecurityContext = &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{
 				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr("profiles/no-mkdir.json"),
@@ -120,6 +126,7 @@ func TestSeccompProfile(t *testing.T) {
 
 // What one runtime can do and another would leave out without a word is done or refused.
 func TestOldRuntimesRefuse(t *testing.T) {
+	t.Parallel()
 	strict := func(c *podmill.ContainerSpec) {
 		c.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{
 			SupplementalGroups: []int64{3000}, SupplementalGroupsPolicy: ptr(corev1.SupplementalGroupsPolicyStrict),
@@ -152,6 +159,26 @@ func TestOldRuntimesRefuse(t *testing.T) {
 		r.spec.SandboxID = id
 		if _, err := client.CreateContainer(t.Context(), r.spec); err == nil {
 			t.Error("an image to be mounted was left out")
+		}
+	})
+}
+
+// A command whose time is over is ended by the runtime, and not left to run.
+func TestCommandEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	eachContainerd(t, func(t *testing.T, endpoint string) {
+		r := start(t, dial(t, endpoint), "exec sleep 1000", nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.client.Exec(ctx, r.id, []string{"sleep", "4711"})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, podmill.ErrNotFound) {
+			t.Errorf("error %v", err)
+		}
+		const count = "grep -sl '^sleep.4711' /proc/[0-9]*/cmdline | wc -l"
+		for deadline := time.Now().Add(time.Minute); r.output(count) != "0"; {
+			if time.Now().After(deadline) {
+				t.Fatal("the command still runs")
+			}
 		}
 	})
 }
