@@ -3,8 +3,10 @@ package cri_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,4 +183,32 @@ func TestCommandEndsWithItsTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Root in a user namespace of the pod's own is nobody on the machine, and yet root in the pod's volumes.
+func TestUserNamespace(t *testing.T) {
+	t.Parallel()
+	volume := t.TempDir()
+	own := func(c *podmill.ContainerSpec) {
+		ids := []podmill.IDMapping{{Container: 0, Host: 1 << 20, Length: 1 << 16}}
+		c.Sandbox.IDMappings = &podmill.IDMappings{UIDs: ids, GIDs: ids}
+		c.Mounts = []podmill.Mount{{ContainerPath: "/volume", HostPath: volume, IDMappings: c.Sandbox.IDMappings}}
+	}
+	r := start(t, dial(t, testenv.Containerd(t)), "exec sleep 1000", own)
+	if got := strings.Fields(r.output("cat /proc/1/uid_map")); !slices.Equal(got, []string{"0", "1048576", "65536"}) {
+		t.Errorf("its users are %v", got)
+	}
+	r.output("touch /volume/file")
+	info, err := os.Stat(filepath.Join(volume, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := fmt.Sprintf("%+v", info.Sys()); !strings.Contains(s, "Uid:0 ") {
+		t.Errorf("its file is %s", s)
+	}
+	old := dial(t, testenv.OldContainerd(t))
+	_, err = old.RunSandbox(t.Context(), prepare(t, old, "", own).sandbox)
+	if refused := new(podmill.ReasonError); !errors.As(err, &refused) || !strings.Contains(err.Error(), "hostUsers") {
+		t.Errorf("error %v", err)
+	}
 }
