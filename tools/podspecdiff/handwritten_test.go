@@ -1,6 +1,7 @@
 package podspecdiff
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,6 +40,13 @@ func claim(spec string) string {
 
 func container(fields string) string {
 	return "spec: {containers: [{name: main, image: web, " + fields + "}]}"
+}
+
+func fields(format string, names ...string) (list []string) {
+	for _, name := range names {
+		list = append(list, fmt.Sprintf(format, name))
+	}
+	return list
 }
 
 const (
@@ -97,6 +105,13 @@ var handwritten = []struct {
 	{"HTTP 2 with a host", false, container("livenessProbe: {httpGet: {port: 1, host: a, protocol: HTTP2}}")},
 	{"HTTP 2", true, container("livenessProbe: {httpGet: {port: 1, protocol: HTTP2}}")},
 	{"stop signal without a system", false, container("lifecycle: {stopSignal: SIGTERM}")},
+	{"fields that a variable can have", true, container("env: [" + strings.Join(fields("{name: a, valueFrom: {fieldRef: {fieldPath: %s}}}", "metadata.name", "metadata.namespace",
+		"metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"), ",") + "]")},
+	{"fields that a file can have", true, volume("downwardAPI: {items: [" + strings.Join(fields("{path: a, fieldRef: {fieldPath: %s}}", "metadata.name", "metadata.namespace",
+		"metadata.uid", "metadata.labels", "metadata.annotations"), ",") + "]}")},
+	{"field that a file cannot have", false, volume("downwardAPI: {items: [{path: a, fieldRef: {fieldPath: spec.nodeName}}]}")},
+	{"resources that a variable can have", true, container("env: [" + strings.Join(fields("{name: a, valueFrom: {resourceFieldRef: {resource: %s, divisor: 1}}}", "limits.cpu", "limits.memory",
+		"limits.ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.hugepages-1Gi"), ",") + "]")},
 	{"fields that a variable cannot have", false, container("env: [{name: a, valueFrom: {fieldRef: {fieldPath: metadata.labels}}}, {name: b, valueFrom: {fieldRef: {fieldPath: \"spec.nodeName['a']\"}}}]")},
 	{"field of another version", false, container("env: [{name: a, valueFrom: {fieldRef: {apiVersion: v2, fieldPath: metadata.name}}}]")},
 	{"field of old", true, container("env: [{name: a, valueFrom: {fieldRef: {fieldPath: spec.host}}}]")},
@@ -144,6 +159,8 @@ var handwritten = []struct {
 	{"certificate for too long", false, projected("{podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: x, maxExpirationSeconds: 7862401}}")},
 	{"certificate of Kubernetes for too long", false, projected("{podCertificate: {signerName: a.kubernetes.io/c, keyType: ED25519, keyPath: x, maxExpirationSeconds: 86401}}")},
 	{"certificate's annotations", false, projected("{podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: x, userAnnotations: {a.b/c: d, e: " + strings.Repeat("x", 300000) + "}}}")},
+	{"iSCSI portal that is long", true, volume("iscsi: {targetPortal: " + strings.Repeat("p", 62) + ", iqn: 'iqn.2015-02.a:b', initiatorName: 'iqn.2015-02.a:b'}")},
+	{"iSCSI portal that is too long", false, volume("iscsi: {targetPortal: " + strings.Repeat("p", 63) + ", iqn: 'iqn.2015-02.a:b', initiatorName: 'iqn.2015-02.a:b'}")},
 	{"iSCSI names", false, "spec: {volumes: [{name: a, iscsi: {targetPortal: p, iqn: iqn.x, initiatorName: naa.x}}, {name: b, iscsi: {targetPortal: p, iqn: eui.x, initiatorName: iqn.x}}, {name: c, iscsi: {targetPortal: p, iqn: naa.x, initiatorName: eui.x}}]}"},
 	{"claim of this pod", false, "spec: {volumes: [{name: a, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}, {name: b, persistentVolumeClaim: {claimName: web-a}}]}"},
 	{"claim's metadata", false, volume("ephemeral: {volumeClaimTemplate: {metadata: {name: a, labels: {a: a/}, annotations: {/: a}}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}")},
