@@ -147,8 +147,7 @@ func (w *Workers) hire() {
 }
 
 // work is a goroutine: it syncs pods as long as there are some that are ready.
-//
-//nolint:contextcheck,nolintlint // who wakes a pod is not who its sync runs for: that is Run, whose context the crew has
+
 func (w *Workers) work(c *crew) {
 	w.mu.Lock()
 	c.coming = false

@@ -271,37 +271,6 @@ func TestAnOrphanGivesWayToAPod(t *testing.T) {
 	})
 }
 
-// A call that was given up has taken effect late: the runtime holds something of a job that is over.
-func TestWhatComesUpOfAFinishedPodIsCleanedUp(t *testing.T) {
-	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		cleans := 0
-		s.SyncFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
-		s.CleanFunc = func(context.Context, *corev1.Pod) error {
-			if cleans++; cleans == 2 {
-				return errors.New("not now")
-			}
-			return nil
-		}
-		w.Leftover("a") // is not known
-		w.Update(pod("a"))
-		w.Update(pod("b", static("web")))
-		w.Sync("a") // no reason to look
-		w.Leftover("a")
-		pass(time.Minute)
-		w.Remove("a")
-		w.Leftover("a")
-		s.expect(t, `
-			0s sync a
-			0s stop a by 30s
-			0s clean a
-			0s sync b
-			0s stop b by 30s
-			0s clean b
-			1s clean a`)
-		expectStates(t, w, "b finished")
-	}, podworkers.WithBackoff(time.Second, time.Second))
-}
-
 // B014, when the manifest was changed while no agent ran.
 func TestAStaticPodWaitsForAnOrphanOfItsName(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
