@@ -147,7 +147,6 @@ func (w *Workers) hire() {
 }
 
 // work is a goroutine: it syncs pods as long as there are some that are ready.
-
 func (w *Workers) work(c *crew) {
 	w.mu.Lock()
 	c.coming = false
