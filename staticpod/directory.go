@@ -69,28 +69,19 @@ func (d *Directory) Run(ctx context.Context, deliver func(podmill.PodUpdate)) er
 	defer w.close()
 	var delivered []*corev1.Pod
 	synced := false
-	for failures := 0; ; {
+	for {
 		w.follow() // before reading: what happens afterwards is told of
 		wait := d.period
 		if now := d.scan(log); now == nil {
-			failures++
-			wait = retry(failures, d.period)
-		} else {
-			failures = 0
-			if !synced || !slices.Equal(delivered, now.pods) {
-				deliver(podmill.PodUpdate{Op: podmill.ReplacePods, Pods: slices.Clone(now.pods)})
-				delivered, synced = now.pods, true
-			}
+			wait = min(minRetry, d.period)
+		} else if !synced || !slices.Equal(delivered, now.pods) {
+			deliver(podmill.PodUpdate{Op: podmill.ReplacePods, Pods: slices.Clone(now.pods)})
+			delivered, synced = now.pods, true
 		}
 		if !w.next(ctx, wait) {
 			return nil
 		}
 	}
-}
-
-// retry is how long to wait after a number of failures in a row.
-func retry(failures int, period time.Duration) time.Duration {
-	return min(minRetry<<min(failures-1, 10), max(period, maxRetry))
 }
 
 // scan reads what there is and makes it what the directory holds. It returns nil if it cannot be known what there is: then all stays as it

@@ -35,8 +35,8 @@
 //
 // Removing a manifest, or all that is in it but comments, removes its pods. A file without a single letter does not: it is what a full disk leaves,
 // and editors for a moment. Nor does a directory that cannot be read or is not there: what it held goes on, and if it held nothing
-// yet, the source is not synced until it can be read, for nobody should lose pods to a disk that is not mounted yet. The kubelet
-// takes it for empty. A URL that answers with an error, or with nothing, is treated alike.
+// yet, the source is not synced until it can be read, for nobody should lose pods to a disk that is not mounted yet. It is looked at
+// every second. The kubelet takes it for empty. A URL that answers with an error, or with nothing, is treated alike.
 //
 // What an editor does in several steps is one change: a directory is read when nothing has happened in it for 100 ms, at most 1 s after the
 // first event; and every 20 s in any case ([WithPeriod]). A URL is asked every 20 s, with its ETag and time of modification; after errors in

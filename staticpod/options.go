@@ -14,7 +14,7 @@ const (
 	// change, and settleMost how many times as long that is waited for.
 	settleQuiet = 100 * time.Millisecond
 	settleMost  = 10
-	// minRetry is the first wait after an error; it doubles up to maxRetry, or the period if that is longer.
+	// minRetry is the wait after an error. For a URL it doubles up to maxRetry, or the period if that is longer.
 	minRetry = time.Second
 	maxRetry = time.Minute
 	// requestTimeout bounds one request for a URL.

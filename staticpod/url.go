@@ -80,6 +80,11 @@ func (u *URL) Run(ctx context.Context, deliver func(podmill.PodUpdate)) error {
 	}
 }
 
+// retry is how long to wait after a number of failures in a row.
+func retry(failures int, period time.Duration) time.Duration {
+	return min(minRetry<<min(failures-1, 10), max(period, maxRetry))
+}
+
 // jitter keeps many nodes from asking at one time.
 func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)

@@ -23,6 +23,7 @@ type watch struct {
 	only    string      // the name of the one file that counts, if the path is not a directory
 	quiet   time.Duration
 	log     logr.Logger
+	told    bool // that it does not work
 }
 
 func newWatch(path string, quiet time.Duration, log logr.Logger) *watch {
@@ -64,9 +65,17 @@ func (w *watch) follow() {
 		_ = w.watcher.Remove(w.dir)
 	}
 	w.dir = ""
-	if err == nil && w.watcher.Add(dir) == nil {
-		w.dir, w.id, w.only = dir, info, only
+	if err != nil {
+		return
 	}
+	if err := w.watcher.Add(dir); err != nil {
+		if !w.told {
+			w.log.Info("the system does not tell of changes to manifests: they are read now and then", "reason", err.Error())
+		}
+		w.told = true
+		return
+	}
+	w.dir, w.id, w.only, w.told = dir, info, only, false
 }
 
 // next returns when something may have changed, or after a time. It reports whether ctx goes on.
