@@ -110,3 +110,15 @@ func TestEventsOfARuntimeThatIsAway(t *testing.T) {
 	s.stop()
 	is(t, c.StreamEvents(t.Context(), func() { t.Error("connected") }, nil), ErrUnavailable, errors.ErrUnsupported)
 }
+
+// A stream that is there and behind which nothing answers is not connected.
+func TestEventsOfARuntimeThatAnswersNothing(t *testing.T) {
+	s := newServer(t)
+	s.stream = func(stream grpc.ServerStream) error {
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}
+	c := s.start(t).dial(t)
+	s.on("Version", fails(status.Error(codes.Unavailable, "going down")))
+	is(t, c.StreamEvents(t.Context(), func() { t.Error("connected") }, nil), ErrUnavailable, errors.ErrUnsupported)
+}

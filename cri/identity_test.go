@@ -109,6 +109,30 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	}
 }
 
+// Where the runtime cannot say what it can do, nothing is refused for good: that would end up in the pod's status.
+func TestWhoCannotSayWhatItCanDoIsAskedAgain(t *testing.T) {
+	strict := corev1.SupplementalGroupsPolicyStrict
+	for _, method := range []string{"Version", "Status", "RuntimeConfig"} {
+		s := newServer(t).on(method, fails(status.Error(codes.Unavailable, "server is not initialized yet")))
+		c, err := newClient(s.start(t).path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		spec.Sandbox.Pod.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroupsPolicy: &strict}
+		_, run := c.RunSandbox(t.Context(), spec.Sandbox)
+		_, create := c.CreateContainer(t.Context(), spec)
+		_, look := c.RuntimeStatus(t.Context())
+		for _, err := range []error{run, create, look} {
+			is(t, err, ErrUnavailable, errors.ErrUnsupported)
+			if refused := new(podmill.ReasonError); errors.As(err, &refused) {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
+
 // An ordinary pod costs no call but its own.
 func TestOrdinaryPodsAskForNothing(t *testing.T) {
 	s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{PodSandboxId: "s1"})).on("CreateContainer", says(&runtimeapi.CreateContainerResponse{ContainerId: "c1"}))

@@ -62,6 +62,20 @@ func TestObservedSandbox(t *testing.T) {
 	}
 }
 
+func TestObservedImage(t *testing.T) {
+	uid := int64(0) // root by its number is not the same as nobody at all
+	want := podmill.Image{ID: "sha256:1", RepoTags: []string{"a:1"}, RepoDigests: []string{"a@sha256:2"}, Size: 3, UID: &uid, Pinned: true}
+	got := observedImage(&runtimeapi.Image{
+		Id: "sha256:1", RepoTags: []string{"a:1"}, RepoDigests: []string{"a@sha256:2"}, Size: 3, Uid: &runtimeapi.Int64Value{}, Pinned: true,
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := observedImage(&runtimeapi.Image{Username: "web"}); got.UID != nil || got.Username != "web" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestNothingIsObserved(t *testing.T) {
 	if diff := cmp.Diff(podmill.Sandbox{}, observedSandbox(nil)); diff != "" {
 		t.Error(diff)
