@@ -33,7 +33,7 @@ import (
 //     The grace starts to run when the stop begins, and not when it was asked for: time that was lost with a sync that did not give up,
 //     or with waiting for a free place, is not taken from the containers.
 //   - A pod that is deleted after it has ended by itself was not reported as deleted by anyone. It is cleaned up once more, in
-//     the state that it is in, so that the last report can say so.
+//     the state that it is in, so that the last report can say so. So is one of which something has come up in the runtime.
 type life struct {
 	pod     *corev1.Pod          // the newest spec; nil where the pod is known only from the runtime
 	seen    *podmill.RuntimePod  // what the runtime shows of such a pod
@@ -116,6 +116,9 @@ func (l *life) update(pod *corev1.Pod) {
 
 // hint says that something happened to the pod that a sync should look at.
 func (l *life) hint() { l.hinted = true }
+
+// leftover says that something is left of a pod.
+func (l *life) leftover() { l.fresh = l.fresh || l.state == Finished }
 
 // kill says that the pod has to end.
 func (l *life) kill(k podmill.Kill, by why, now time.Time) effects {

@@ -154,6 +154,17 @@ func (w *Workers) Orphan(seen *podmill.RuntimePod) {
 	}
 }
 
+// Leftover says that the runtime holds something of a pod. One that has finished is cleaned up once more, in the state that it is in: a call
+// that nobody waited for any more may have taken effect since. Any other has a sync to come, and is left alone.
+func (w *Workers) Leftover(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if inc := w.pods[uid]; inc != nil {
+		inc.leftover()
+		w.settle(inc)
+	}
+}
+
 // Known reports whether the workers know a pod: it is wanted, or it was and has not finished, or it is an orphan on its
 // way out. What is known is not housekeeping's to clean up.
 func (w *Workers) Known(uid types.UID) bool {

@@ -133,6 +133,11 @@ func (w calm) Orphan(seen *podmill.RuntimePod) {
 	synctest.Wait()
 }
 
+func (w calm) Leftover(uid types.UID) {
+	w.Workers.Leftover(uid)
+	synctest.Wait()
+}
+
 // start runs workers until the function that it returns is called.
 func start(t *testing.T, w *podworkers.Workers) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())

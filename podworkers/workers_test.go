@@ -2,6 +2,8 @@ package podworkers_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,4 +277,32 @@ func TestNonsenseIsIgnored(t *testing.T) {
 		s.expect(t, ``)
 		expectStates(t, w)
 	})
+}
+
+// A call that was given up has taken effect late: the runtime holds something of a job that is over.
+func TestWhatComesUpOfAFinishedPodIsCleanedUp(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		cleans := 0
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return cleans == 0, nil }
+		s.CleanFunc = func(context.Context, *corev1.Pod) error {
+			if cleans++; cleans == 2 {
+				return errors.New("not now")
+			}
+			return nil
+		}
+		w.Leftover("a") // nobody knows it
+		w.Update(pod("a"))
+		w.Sync("a") // something happened, which is not that
+		pass(time.Second)
+		w.Leftover("a")
+		pass(time.Minute)
+		w.Update(pod("runs"))
+		w.Leftover("runs")
+		told := s.told()
+		if !strings.HasPrefix(told, "0s sync a\n0s stop a by 30s\n0s clean a\n1s clean a\n") || !strings.HasSuffix(told, " clean a\n1m1s sync runs") ||
+			strings.Count(told, "clean a") != 3 {
+			t.Error(told)
+		}
+		expectStates(t, w, "a finished", "runs syncing")
+	}, podworkers.WithBackoff(time.Second, time.Second))
 }

@@ -18,6 +18,7 @@ func (p printer) Update(pod *corev1.Pod)     { fmt.Println("update", pod.Name) }
 func (p printer) Remove(uid types.UID)       { fmt.Println("remove", uid) }
 func (p printer) Sync(uid types.UID)         { fmt.Println("sync", uid); p.done() }
 func (p printer) Orphan(*podmill.RuntimePod) {}
+func (p printer) Leftover(types.UID)         {}
 func (p printer) Known(types.UID) bool       { return false }
 
 // twoSets is a source that wants a pod and then another.

@@ -24,6 +24,8 @@ type fakeWorkers struct {
 	known map[types.UID]bool
 	stall chan struct{} // Sync waits for it, where it is set
 	quick bool          // an orphan has finished at once
+
+	leftover []types.UID // what they were told that the runtime holds
 }
 
 func newWorkers() *fakeWorkers { return &fakeWorkers{known: map[types.UID]bool{}} }
@@ -52,6 +54,12 @@ func (w *fakeWorkers) Sync(uid types.UID) {
 
 func (w *fakeWorkers) Orphan(pod *podmill.RuntimePod) {
 	w.tell("orphan "+string(pod.UID), pod.UID, !w.quick)
+}
+
+func (w *fakeWorkers) Leftover(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.leftover = append(w.leftover, uid)
 }
 
 func (w *fakeWorkers) Known(uid types.UID) bool {

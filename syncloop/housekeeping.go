@@ -30,7 +30,13 @@ func (l *Loop) housekeep(ctx context.Context) func() {
 		return nil
 	}
 	for _, pod := range held {
-		if wanted, _ := l.merged.find(pod.UID); wanted != nil || l.workers.Known(pod.UID) || !l.merged.synced(sourceOf(pod)) || !l.opts.own(pod) {
+		switch wanted, _ := l.merged.find(pod.UID); {
+		case !l.opts.own(pod):
+			continue
+		case l.workers.Known(pod.UID):
+			l.workers.Leftover(pod.UID)
+			continue
+		case wanted != nil || !l.merged.synced(sourceOf(pod)):
 			continue
 		}
 		logr.FromContextOrDiscard(ctx).Info("nothing wants a pod that the runtime holds, tearing it down", "pod", pod.PodRef)

@@ -24,6 +24,8 @@ type Workers interface {
 	Sync(pod types.UID)
 	// Orphan says that the runtime holds a pod that nobody wants.
 	Orphan(pod *podmill.RuntimePod)
+	// Leftover says that the runtime holds something of a pod that is known. For one that has finished that is news.
+	Leftover(pod types.UID)
 	// Known reports whether a pod has a worker: something of it may still run, or have to be cleaned up. It may be called
 	// concurrently with all the others. From Update or Orphan until the pod has finished it is true.
 	Known(pod types.UID) bool

@@ -140,6 +140,24 @@ func TestWhatTheRuntimeHoldsIsKept(t *testing.T) {
 	})
 }
 
+// What the runtime holds of pods that have a worker is the worker's business, in the end too.
+func TestWorkersHearOfWhatIsHeldOfTheirPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := newSource("file")
+		runtime, w := &fakeRuntime{}, newWorkers()
+		runtime.holds([2]string{"a", "file"}, [2]string{"theirs", "file"})
+		own := func(pod *podmill.RuntimePod) bool { return pod.UID != "theirs" }
+		start(t, w, syncloop.NewInbox(), []*fakeSource{file}, syncloop.WithHousekeeping(runtime.Pods), syncloop.WithOwn(own))
+		file.replace(newPod("a", "v1"), newPod("b", "v1"), newPod("theirs", "v1"))
+		tick()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if d := cmp.Diff([]types.UID{"a"}, w.leftover); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
 // A pod of somebody else, or one of which it is not known yet whose it is, is neither torn down nor cleaned up after.
 func TestWhatIsNotOnesOwnIsNoOrphanAndIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
