@@ -1,12 +1,10 @@
 package staticpod
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,130 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podmilltest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
-
-func manifest(name, image string) string {
-	return strings.NewReplacer("name: web", "name: "+name, "web:1", image).Replace(web)
-}
-
-// rig is a directory that runs, and what it delivers and tells.
-type rig struct {
-	*testing.T
-	dir      string
-	source   *Directory
-	updates  chan []*corev1.Pod
-	problems chan Problem
-	stop     context.CancelFunc
-}
-
-func newRig(t *testing.T, path string, opts ...Option) *rig {
-	t.Helper()
-	return newRigWith(t, path, settleQuiet, opts...)
-}
-
-func newRigWith(t *testing.T, path string, quiet time.Duration, opts ...Option) *rig {
-	t.Helper()
-	r := &rig{T: t, dir: path, updates: make(chan []*corev1.Pod, 100), problems: make(chan Problem, 1000)}
-	opts = append([]Option{WithPeriod(time.Hour), WithObserver(Observer{Problem: func(p Problem) { r.problems <- p }})}, opts...)
-	r.source = NewDirectory(path, "node1", opts...)
-	r.source.quiet = quiet
-	r.run()
-	return r
-}
-
-// run runs the source until stop or the end of the test.
-func (r *rig) run() {
-	ctx, cancel := context.WithCancel(r.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := r.source.Run(ctx, func(u podmill.PodUpdate) {
-			if u.Op != podmill.ReplacePods {
-				r.Errorf("delivered %v", u.Op)
-			}
-			r.updates <- u.Pods
-		})
-		if err != nil {
-			r.Errorf("Run: %v", err)
-		}
-	}()
-	r.stop = func() { cancel(); <-ended }
-	r.Cleanup(r.stop)
-}
-
-// next returns what is delivered next.
-func (r *rig) next() []*corev1.Pod {
-	r.Helper()
-	select {
-	case pods := <-r.updates:
-		return pods
-	case <-time.After(patience):
-		r.Fatal("nothing is delivered")
-		return nil
-	}
-}
-
-// gets checks that what is delivered next is this, as name=image.
-func (r *rig) gets(want ...string) []*corev1.Pod {
-	r.Helper()
-	pods := r.next()
-	got := []string{}
-	for _, pod := range pods {
-		got = append(got, strings.TrimSuffix(pod.Name, "-node1")+"="+pod.Spec.Containers[0].Image)
-	}
-	slices.Sort(got)
-	if diff := cmp.Diff(append([]string{}, want...), got); diff != "" {
-		r.Fatalf("(-want +got):\n%s", diff)
-	}
-	return pods
-}
-
-// says waits for a problem that begins so.
-func (r *rig) says(prefix string) {
-	r.Helper()
-	var seen []string
-	timeout := time.After(patience)
-	for {
-		select {
-		case p := <-r.problems:
-			if strings.HasPrefix(p.String(), prefix) {
-				return
-			}
-			seen = append(seen, p.String())
-		case <-timeout:
-			r.Fatalf("it is not said: %s\nbut: %q", prefix, seen)
-		}
-	}
-}
-
-// put writes a file at once.
-func (r *rig) put(name, text string) {
-	r.Helper()
-	tmp := filepath.Join(r.dir, ".tmp")
-	r.must(os.WriteFile(tmp, []byte(text), 0o600))
-	r.must(os.Rename(tmp, filepath.Join(r.dir, name)))
-}
-
-func (r *rig) remove(name string) {
-	r.Helper()
-	r.must(os.Remove(filepath.Join(r.dir, name)))
-}
-
-func (r *rig) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-}
 
 // TestDirectoryIsASource runs the conformance kit.
 func TestDirectoryIsASource(t *testing.T) {
@@ -438,86 +316,6 @@ func TestMissingDirectory(t *testing.T) {
 	r.gets("c=v1")
 	r.put("c.yaml", manifest("c", "v2"))
 	r.gets("c=v2")
-}
-
-const objects = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: c}
-data: {a: "1"}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: s, namespace: shop}
-stringData: {b: "2"}
-`
-
-// TestObjects shows that ConfigMaps and Secrets are found as soon as pods are delivered, and that whoever watches is told of what changes and of
-// nothing else.
-func TestObjects(t *testing.T) {
-	r := newRig(t, t.TempDir())
-	r.gets()
-	changes := make(chan podmill.ObjectRef, 100)
-	ctx, stop := context.WithCancel(t.Context())
-	watching := make(chan error)
-	go func() { watching <- r.source.WatchObjects(ctx, func(ref podmill.ObjectRef) { changes <- ref }) }()
-	for registered := false; !registered; { // only what comes afterwards is told of
-		r.source.mu.Lock()
-		registered = len(r.source.watchers) > 0
-		r.source.mu.Unlock()
-	}
-	told := func(want ...podmill.ObjectRef) {
-		t.Helper()
-		got, wanted := map[podmill.ObjectRef]bool{}, map[podmill.ObjectRef]bool{}
-		for _, ref := range want {
-			wanted[ref] = true
-			select {
-			case ref := <-changes:
-				got[ref] = true
-			case <-time.After(patience):
-			}
-		}
-		if !maps.Equal(got, wanted) || len(changes) > 0 {
-			t.Fatalf("told of %v, want %v", got, wanted)
-		}
-	}
-	c := podmill.ObjectRef{Kind: "ConfigMap", Namespace: "default", Name: "c"}
-	s := podmill.ObjectRef{Kind: "Secret", Namespace: "shop", Name: "s"}
-
-	if _, err := r.source.ConfigMap(ctx, "default", "c"); !errors.Is(err, podmill.ErrNotFound) {
-		t.Errorf("got %v", err)
-	}
-	r.put("objects.yaml", objects+"---\n"+manifest("web", "v1"))
-	r.gets("web=v1")
-	if m, err := r.source.ConfigMap(ctx, "default", "c"); err != nil || m.Data["a"] != "1" {
-		t.Errorf("got %v, %v", m, err)
-	}
-	if m, err := r.source.Secret(ctx, "shop", "s"); err != nil || string(m.Data["b"]) != "2" {
-		t.Errorf("got %v, %v", m, err)
-	}
-	if _, err := r.source.Secret(ctx, "default", "c"); !errors.Is(err, podmill.ErrNotFound) {
-		t.Errorf("got %v", err)
-	}
-	told(c, s)
-	r.put("objects.yaml", strings.Replace(objects, `a: "1"`, `a: "3"`, 1)+"---\n"+manifest("web", "v2"))
-	r.gets("web=v2")
-	told(c)
-	r.put("second.yaml", objects) // a second of the same name does not count
-	r.says("second.yaml: configmap default/c: is not used: objects.yaml comes first")
-	r.put("objects.yaml", "kind: broken")
-	r.says("objects.yaml:")
-	r.remove("second.yaml")
-	r.put("objects.yaml", strings.Replace(objects, "name: c", "name: other", 1)+"---\n"+manifest("web", "v3"))
-	r.gets("web=v3")
-	told(c, podmill.ObjectRef{Kind: "ConfigMap", Namespace: "default", Name: "other"})
-	stop()
-	if err := <-watching; err != nil {
-		t.Errorf("WatchObjects: %v", err)
-	}
-	r.stop()
-	if _, err := r.source.Secret(t.Context(), "shop", "s"); err != nil {
-		t.Errorf("after the end: %v", err)
-	}
 }
 
 // TestErrorsOfDirectories shows that an error that is no absence is one as well.
