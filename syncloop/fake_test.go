@@ -247,4 +247,7 @@ func newPod(uid, image string) *corev1.Pod {
 
 func image(pod *corev1.Pod) string { return pod.Spec.Containers[0].Image }
 
-func tick() { time.Sleep(2 * time.Second) }
+func tick() {
+	time.Sleep(2 * time.Second)
+	synctest.Wait() // the loop wakes at the same instant, and may come second
+}
