@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,12 +11,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/podmill/podmill"
@@ -304,6 +308,78 @@ func TestSandboxRefusals(t *testing.T) {
 				t.Errorf("error %v and\n%v\nwant the error %s", err, config, tc.want)
 			}
 		})
+	}
+}
+
+// B112: under another period a limit means the same, of a container and of its pod. And the options are those of what is told.
+func TestOptionsReachTheRuntime(t *testing.T) {
+	s := newServer(t)
+	var told *runtimeapi.CreateContainerRequest
+	s.on("CreateContainer", func(_ context.Context, request any) (any, error) {
+		told = request.(*runtimeapi.CreateContainerRequest)
+		return &runtimeapi.CreateContainerResponse{ContainerId: "c1"}, nil
+	})
+	pod := testPod()
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: "Localhost", LocalhostProfile: ptr("a/b.json")}}
+	c := s.start(t).dial(t, WithCPUPeriod(10*time.Millisecond), WithSeccompRoot("/profiles"))
+	if _, err := c.CreateContainer(t.Context(), containerSpec(sandboxSpec(pod), 0)); err != nil {
+		t.Fatal(err)
+	}
+	linux := told.GetConfig().GetLinux()
+	for name, r := range map[string]*runtimeapi.LinuxContainerResources{"container": linux.GetResources(), "pod": told.GetSandboxConfig().GetLinux().GetResources()} {
+		if r.GetCpuQuota() != 5000 || r.GetCpuPeriod() != 10000 || r.GetCpuShares() != 512 {
+			t.Errorf("500m of the %s is %v", name, r)
+		}
+	}
+	if got := linux.GetSecurityContext().GetSeccomp().GetLocalhostRef(); got != "/profiles/a/b.json" {
+		t.Errorf("the profile is %s", got)
+	}
+	if told.GetPodSandboxId() != "s1" || told.GetConfig().GetImage().GetImage() != "sha256:web" || told.GetConfig().GetImage().GetUserSpecifiedImage() != "web:1" {
+		t.Errorf("told %v", told)
+	}
+}
+
+// An image's user may have a name only, which the runtime looks up; a number is never looked up.
+func TestUserByName(t *testing.T) {
+	for _, tc := range []struct {
+		user     podmill.User
+		wantName string
+		wantUID  *int64
+	}{
+		{podmill.User{Name: "web", GID: ptr(int64(5))}, "web", nil},
+		{podmill.User{Name: "web", UID: ptr(int64(7))}, "", ptr(int64(7))},
+	} {
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		spec.User = &tc.user
+		config, err := translator(false).container(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := config.GetLinux().GetSecurityContext()
+		if got.GetRunAsUsername() != tc.wantName || (got.GetRunAsUser() == nil) != (tc.wantUID == nil) || got.GetRunAsGroup().GetValue() != ptrValue(tc.user.GID) {
+			t.Errorf("%+v is told as %v", tc.user, got)
+		}
+	}
+}
+
+func ptrValue(v *int64) int64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// Swap is none of what a container may use, where the kernel can say so: with cgroup v1 the limit is of memory and swap together.
+func TestSwapWithCgroupV1(t *testing.T) {
+	spec := containerSpec(sandboxSpec(testPod()), 0)
+	spec.Container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}
+	for able, want := range map[bool]int64{true: 1 << 20, false: 0} {
+		tr := translator(false)
+		tr.host.swapLimits = able
+		if got := tr.containerResources(spec).GetMemorySwapLimitInBytes(); got != want {
+			t.Errorf("with swap accounted for: %t, the limit is %d, want %d", able, got, want)
+		}
 	}
 }
 
