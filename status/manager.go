@@ -120,8 +120,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for draining := false; ; {
-		next, idle := m.start(draining, func(e *entry) {
-			sends.Go(func() { m.send(sending, e, draining) })
+		last := draining // of this round: a send goes on when the next has begun
+		next, idle := m.start(last, func(e *entry) {
+			sends.Go(func() { m.send(sending, e, last) })
 		})
 		if draining && idle {
 			return nil
