@@ -17,8 +17,8 @@ const (
 	// minRetry is the wait after an error. For a URL it doubles up to maxRetry, or the period if that is longer.
 	minRetry = time.Second
 	maxRetry = time.Minute
-	// requestTimeout bounds one request for a URL.
-	requestTimeout = 10 * time.Second
+	// requestTimeout bounds one request for a URL, to the end of the answer: links may be slow.
+	requestTimeout = time.Minute
 	// maxRedirects bounds how often an answer may send elsewhere.
 	maxRedirects = 5
 )

@@ -24,11 +24,16 @@ import (
 // server is a transport that answers as a test says, in virtual time. The lock is also that of what the test and the answer share.
 type server struct {
 	sync.Mutex
+	silent   bool // it never answers
 	answer   func(*http.Request) (*http.Response, error)
 	requests []*http.Request
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.silent {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
 	s.Lock()
 	defer s.Unlock()
 	s.requests = append(s.requests, r)
@@ -223,8 +228,8 @@ func TestFetch(t *testing.T) {
 	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
 	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
 	mux.HandleFunc("/huge", func(w http.ResponseWriter, _ *http.Request) {
-		for range maxBytes/1024 + 1 {
-			if _, err := w.Write(make([]byte, 1024)); err != nil {
+		for range maxBytes>>20 + 1 {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 				return
 			}
 		}
@@ -268,11 +273,7 @@ func TestFetch(t *testing.T) {
 // TestSilentServer shows that a server that never answers is given up, and that the end does not wait for it.
 func TestSilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		}}
-		step := follow(t, s)
+		step := follow(t, &server{silent: true})
 		if _, told := step(func() {}, requestTimeout+time.Second); len(told) != 1 || !strings.Contains(told[0], "deadline exceeded") {
 			t.Errorf("told %q", told)
 		}
