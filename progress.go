@@ -8,6 +8,8 @@ type Progress struct {
 	// Waiting says, by container name, why a container that should run does not: ContainerCreating, CrashLoopBackOff,
 	// ErrImagePull and so on, with the kubelet's message.
 	Waiting map[string]corev1.ContainerStateWaiting
+	// Health is, by container ID, how the running containers are that somebody probes. One that is not in it counts as started and ready.
+	Health map[string]Health
 	// Termination is set from the moment that the pod has to end.
 	Termination *Termination
 	// Stopped says that every container has stopped for good, so that the final phase may be told.
