@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 	. "github.com/podmill/podmill/podmilltest"
@@ -64,4 +66,38 @@ func TestAPodThatIsNotKnownYetKeepsItsVolumes(t *testing.T) {
 			t.Errorf("%v\n%s", err, w.rt.Log())
 		}
 	})
+}
+
+// B014, after a restart: a manifest that was changed while no agent ran is another pod, which starts when the one that still runs is gone.
+func TestAPodOfTheSameNameWaitsForTheOneBeforeTheRestart(t *testing.T) {
+	for what, faults := range map[string][]Fault{
+		"at once":                  nil,
+		"when it can be looked at": {{On: OpInspectPod, Times: 5, Effect: Fail(errors.New("not now"))}},
+		"when it is listed":        {{On: OpListPods, Times: 3, Effect: Fail(errors.New("not now"))}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				version := func(uid types.UID) *corev1.Pod {
+					pod := Pod("web", static, Container("server", "busybox:1"), Grace(10*time.Second))
+					pod.UID = uid
+					return pod
+				}
+				old, new := version("old"), version("new")
+				w.start()
+				w.file.Replace(old)
+				w.pass(time.Second)
+				w.end()
+				w.use = Faulty(w.rt, faults...)
+				w.file.Replace(new)
+				w.start()
+				w.pass(time.Minute)
+				w.wantPhase(new, corev1.PodRunning)
+				gone := strings.Index(w.rt.Log().String(), "RemoveSandbox")
+				begun := strings.LastIndex(w.rt.Log().String(), "RunSandbox")
+				if gone < 0 || begun < gone {
+					t.Errorf("they ran beside each other\n%s", w.rt.Log())
+				}
+			})
+		})
+	}
 }

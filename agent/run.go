@@ -32,6 +32,10 @@ func (a *Agent) Run(parent context.Context) error {
 	defer eyes.end()
 	workers := start(ctx, fail, a.workers.Run)
 	defer workers.end()
+	select {
+	case <-a.eyes.Listed(): // what runs already is known before anything is started beside it
+	case <-ctx.Done():
+	}
 	loop := start(ctx, fail, a.loop.Run, a.watchObjects, a.rotateLogs)
 	<-ctx.Done()
 	loop.end()

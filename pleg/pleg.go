@@ -26,6 +26,7 @@ type PLEG struct {
 
 	running atomic.Bool
 	ended   chan struct{}    // closed when Run returns
+	first   chan struct{}    // closed when the first good listing has come
 	asked   chan struct{}    // holds one token when an inspection may begin
 	relists chan struct{}    // holds one token when a listing is wanted now
 	listing podmill.Snapshot // of the goroutine that lists
@@ -67,6 +68,7 @@ func New(runtime podmill.Lister, notify func(types.UID), opts ...Option) *PLEG {
 		notify:  notify,
 		opts:    o,
 		ended:   make(chan struct{}),
+		first:   make(chan struct{}),
 		asked:   make(chan struct{}, 1),
 		relists: make(chan struct{}, 1),
 		pods:    map[types.UID]*entry{},
@@ -187,6 +189,9 @@ func (p *PLEG) Pods() (pods []*podmill.RuntimePod, ok bool) {
 	}
 	return pods, !p.listed.IsZero()
 }
+
+// Listed returns a channel that is closed when the first good listing has come: from then on a pod that the runtime holds is known.
+func (p *PLEG) Listed() <-chan struct{} { return p.first }
 
 // Healthy returns an error when no listing has succeeded for three minutes, or none yet.
 func (p *PLEG) Healthy() error {

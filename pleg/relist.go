@@ -64,6 +64,9 @@ func (p *PLEG) relist(ctx context.Context) error {
 func (p *PLEG) learnListing() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.listed.IsZero() {
+		defer close(p.first)
+	}
 	p.listed = time.Now()
 	p.listings++
 	for i := range p.listing.Items {

@@ -217,6 +217,21 @@ func (r *fakeRuntime) holds(pods ...[2]string) {
 	}
 }
 
+// set makes the runtime hold pods.
+func (r *fakeRuntime) set(pods ...*podmill.RuntimePod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pods, r.ok = pods, true
+}
+
+// staticPod is a pod of a file, whose image is its name.
+func staticPod(uid, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: name, Annotations: map[string]string{podmill.AnnotationConfigSource: "file"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Image: name}}},
+	}
+}
+
 // start runs a loop until the test ends, in a bubble.
 func start(t *testing.T, w syncloop.Workers, inbox *syncloop.Inbox, sources []*fakeSource, opts ...syncloop.Option) *syncloop.Loop {
 	t.Helper()

@@ -29,19 +29,13 @@ func (l *Loop) housekeep(ctx context.Context) func() {
 	if !ok {
 		return nil
 	}
+	l.startWaiting(ctx)
 	for _, pod := range held {
-		switch wanted, _ := l.merged.find(pod.UID); {
-		case !l.opts.own(pod):
-			continue
-		case l.workers.Known(pod.UID):
+		if !l.workers.Known(pod.UID) {
+			l.orphan(ctx, pod)
+		} else if l.opts.own(pod) {
 			l.workers.Leftover(pod.UID)
-			continue
-		case wanted != nil || !l.merged.synced(sourceOf(pod)):
-			continue
 		}
-		logr.FromContextOrDiscard(ctx).Info("nothing wants a pod that the runtime holds, tearing it down", "pod", pod.PodRef)
-		l.workers.Orphan(pod)
-		l.opts.observer.orphan(pod.PodRef)
 	}
 	if !l.merged.synced("") || len(l.opts.cleaners) == 0 || !l.cleaning.CompareAndSwap(false, true) {
 		return nil

@@ -66,9 +66,10 @@ func (l *Loop) merge(ctx context.Context, d delivery) {
 		case c.same:
 			continue
 		case c.pod == nil:
+			delete(l.unnamed, c.uid)
 			l.workers.Remove(c.uid)
 		default:
-			l.workers.Update(c.pod)
+			l.start(ctx, c.pod)
 		}
 		changed++
 	}

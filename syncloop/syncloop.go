@@ -40,10 +40,11 @@ type Loop struct {
 
 	running    atomic.Bool
 	deliveries chan delivery
-	merged     merged      // the loop's goroutine's own
-	batch      []types.UID // likewise
-	cleaning   atomic.Bool // a round of cleaning is under way
-	complaint  string      // of the last round of cleaning
+	merged     merged                    // the loop's goroutine's own
+	batch      []types.UID               // likewise
+	unnamed    map[types.UID]*corev1.Pod // likewise; static pods that wait to be sure of their names
+	cleaning   atomic.Bool               // a round of cleaning is under way
+	complaint  string                    // of the last round of cleaning
 
 	mu     sync.Mutex
 	pods   map[types.UID]*corev1.Pod // what merged comes to, for others to read
@@ -61,6 +62,7 @@ func New(workers Workers, inbox *Inbox, sources []podmill.PodSource, opts ...Opt
 		opts:       newOptions(opts),
 		deliveries: make(chan delivery),
 		merged:     newMerged(sources),
+		unnamed:    map[types.UID]*corev1.Pod{},
 		pods:       map[types.UID]*corev1.Pod{},
 	}
 }
@@ -85,7 +87,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case d := <-l.deliveries:
 			l.merge(ctx, d)
 		case <-l.inbox.wake:
-			l.drain()
+			l.drain(ctx)
 		case <-housekeeping.C:
 			if round := l.housekeep(ctx); round != nil {
 				parts.Go(round)
@@ -95,7 +97,8 @@ func (l *Loop) Run(ctx context.Context) error {
 }
 
 // drain passes on what the inbox holds.
-func (l *Loop) drain() {
+func (l *Loop) drain(ctx context.Context) {
+	l.startWaiting(ctx)
 	l.batch = l.inbox.take(l.batch)
 	for _, pod := range l.batch {
 		l.workers.Sync(pod)

@@ -326,3 +326,39 @@ func TestRunRunsOnce(t *testing.T) {
 		}
 	})
 }
+
+// B014, as the loop sees it: a static pod of a name waits for what the runtime says of a former pod of that name, and only of that one.
+func TestAStaticPodWaitsUntilItsNameIsSure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, file, inbox, rt := newWorkers(), newSource("file"), syncloop.NewInbox(), &fakeRuntime{}
+		start(t, w, inbox, []*fakeSource{file}, syncloop.WithHousekeeping(rt.Pods))
+		web, db := staticPod("new", "web"), staticPod("other", "db")
+		file.replace(web, db)
+		w.wantTold(t)
+
+		former := &podmill.RuntimePod{PodRef: podmill.PodRef{UID: "old", Name: "web"}, Sandboxes: []podmill.Sandbox{{ID: "s"}}}
+		rt.set(former) // as a listing has it
+		inbox.Put("old")
+		w.wantTold(t, "update other db", "sync old")
+
+		file.upsert(staticPod("new", "web"))
+		w.wantTold(t)
+		looked := *former
+		looked.Sandboxes = []podmill.Sandbox{{ID: "s", CreatedAt: time.Now(), Annotations: map[string]string{podmill.AnnotationConfigSource: "file"}}}
+		rt.set(&looked)
+		inbox.Put("old")
+		w.wantTold(t, "orphan old", "update new web", "sync old")
+	})
+}
+
+func TestAStaticPodThatIsTakenBackWhileItWaitsIsNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, file, inbox, rt := newWorkers(), newSource("file"), syncloop.NewInbox(), &fakeRuntime{}
+		start(t, w, inbox, []*fakeSource{file}, syncloop.WithHousekeeping(rt.Pods))
+		file.replace(staticPod("new", "web"))
+		file.replace()
+		rt.set()
+		inbox.Put("new")
+		w.wantTold(t, "remove new", "sync new")
+	})
+}
