@@ -18,7 +18,7 @@ import (
 // A caller that got an error does not know whether the call took effect, and looks again. ErrNotFound, and nothing else,
 // means that the thing is not there.
 //
-// More than this is offered by optional interfaces ([EventStreamer], [StatusReporter], [LogReopener]), found with [As].
+// More than this is offered by optional interfaces ([EventStreamer], [SandboxInspector], [StatusReporter], [LogReopener]), found with [As].
 type Runtime interface {
 	Lister
 	SandboxRunner
@@ -90,9 +90,24 @@ type Execer interface {
 
 // EventStreamer is an optional interface of a Runtime that tells of changes as they happen.
 type EventStreamer interface {
-	// StreamEvents calls on with the UID of a pod each time that something of it may have changed. It blocks until ctx ends
-	// or the stream breaks, and returns why. Events are hints: they may be lost, doubled or late. on returns at once.
-	StreamEvents(ctx context.Context, connected func(), on func(pod types.UID)) error
+	// StreamEvents calls on each time that something of a pod may have changed. It blocks until ctx ends or the stream breaks, and
+	// returns why. Events are hints: they may be lost, doubled or late. on returns at once.
+	StreamEvents(ctx context.Context, connected func(), on func(RuntimeEvent)) error
+}
+
+// RuntimeEvent says that something of a pod may have changed.
+type RuntimeEvent struct {
+	Pod types.UID
+	// ID and State say what has changed, where the runtime tells: that the sandbox or container of that ID has come at least as far as
+	// State. To whom that is known already the event is no news. StateUnknown says nothing, as for what was removed.
+	ID    string
+	State State
+}
+
+// SandboxInspector is an optional interface of a Runtime that can look at one sandbox at less cost than at the whole pod.
+type SandboxInspector interface {
+	// InspectSandbox returns a sandbox as it is now. One that is not there is [ErrNotFound].
+	InspectSandbox(ctx context.Context, id string) (*Sandbox, error)
 }
 
 // StatusReporter is an optional interface of a Runtime that can tell how it is.

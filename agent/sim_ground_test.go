@@ -38,7 +38,7 @@ func (f *facade) StopContainer(ctx context.Context, id string, grace time.Durati
 }
 
 // StreamEvents implements [podmill.EventStreamer], unless the runtime has no events.
-func (g *ground) StreamEvents(ctx context.Context, connected func(), on func(types.UID)) error {
+func (g *ground) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	if g.p.quiet {
 		return errors.ErrUnsupported
 	}

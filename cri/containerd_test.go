@@ -192,7 +192,7 @@ func TestWhoTheRuntimeIs(t *testing.T) {
 				if tc.events {
 					cancel() // else the refusal is under way
 				}
-			}, func(types.UID) {})
+			}, func(podmill.RuntimeEvent) {})
 			if tc.events != errors.Is(err, context.Canceled) || tc.events == errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("the events ended with %v", err)
 			}

@@ -12,7 +12,7 @@ import (
 
 // StreamEvents passes on whose events the runtime tells of. A runtime that tells of none is [errors.ErrUnsupported]. The stream is read as
 // fast as it comes: a reader that is slow holds up containerd itself.
-func (c *Client) StreamEvents(ctx context.Context, connected func(), on func(pod types.UID)) error {
+func (c *Client) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	o := op{method: "GetContainerEvents"}
 	streaming, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,7 +48,7 @@ func (c *Client) StreamEvents(ctx context.Context, connected func(), on func(pod
 }
 
 // receive passes on events until the stream breaks, and returns why.
-func receive(stream runtimeapi.RuntimeService_GetContainerEventsClient, on func(types.UID)) error {
+func receive(stream runtimeapi.RuntimeService_GetContainerEventsClient, on func(podmill.RuntimeEvent)) error {
 	pods := owners{}
 	for {
 		event, err := stream.Recv()
@@ -56,8 +56,22 @@ func receive(stream runtimeapi.RuntimeService_GetContainerEventsClient, on func(
 			return err
 		}
 		if uid := pods.of(event); uid != "" {
-			on(uid)
+			on(podmill.RuntimeEvent{Pod: uid, ID: event.GetContainerId(), State: reached(event.GetContainerEventType())})
 		}
+	}
+}
+
+// reached is the state that the subject of an event has come to.
+func reached(event runtimeapi.ContainerEventType) podmill.State {
+	switch event {
+	case runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT:
+		return podmill.StateCreated
+	case runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT:
+		return podmill.StateRunning
+	case runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT:
+		return podmill.StateExited
+	default:
+		return podmill.StateUnknown
 	}
 }
 

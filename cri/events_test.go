@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podmill/podmill"
 )
 
 func event(kind runtimeapi.ContainerEventType, id, sandbox, pod string) *runtimeapi.ContainerEventResponse {
@@ -67,10 +69,11 @@ func TestEventsArePassedOn(t *testing.T) {
 		}
 		return status.Error(codes.Unavailable, "going down")
 	}
-	var got []types.UID
-	err := s.start(t).dial(t).StreamEvents(t.Context(), func() { close(connected) }, func(uid types.UID) { got = append(got, uid) })
+	var got []podmill.RuntimeEvent
+	err := s.start(t).dial(t).StreamEvents(t.Context(), func() { close(connected) }, func(e podmill.RuntimeEvent) { got = append(got, e) })
 	is(t, err, ErrUnavailable, errors.ErrUnsupported)
-	if want := []types.UID{"uid-a", "uid-a"}; !slices.Equal(got, want) {
+	want := []podmill.RuntimeEvent{{Pod: "uid-a", ID: "s1", State: podmill.StateRunning}, {Pod: "uid-a", ID: "s1"}}
+	if !slices.Equal(got, want) {
 		t.Errorf("events of %v, want %v", got, want)
 	}
 }

@@ -95,6 +95,11 @@ func there[T any](seen []*T) []T {
 	return out
 }
 
+// InspectSandbox looks at one sandbox, by one call.
+func (c *Client) InspectSandbox(ctx context.Context, id string) (*podmill.Sandbox, error) {
+	return c.inspectSandbox(ctx, &runtimeapi.PodSandbox{Id: id})
+}
+
 func (c *Client) inspectSandbox(ctx context.Context, s *runtimeapi.PodSandbox) (*podmill.Sandbox, error) {
 	r, err := call(ctx, c, op{"PodSandboxStatus", s.GetId(), c.opts.timeout}, c.runtime.PodSandboxStatus,
 		&runtimeapi.PodSandboxStatusRequest{PodSandboxId: s.GetId()})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/podmill/podmill"
 
 	"github.com/podmill/podmill/internal/testenv"
 )
@@ -57,8 +57,8 @@ func TestTheLastEventIsOfThePod(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- client.StreamEvents(ctx, func() { close(connected) }, func(uid types.UID) {
-			if uid == r.sandbox.Pod.UID {
+		ended <- client.StreamEvents(ctx, func() { close(connected) }, func(e podmill.RuntimeEvent) {
+			if e.Pod == r.sandbox.Pod.UID {
 				events <- struct{}{}
 			}
 		})

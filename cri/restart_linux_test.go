@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/cri"
@@ -19,7 +18,9 @@ func TestContainerdRestarts(t *testing.T) {
 	client := dial(t, daemon.Endpoint)
 	r := start(t, client, "exec sleep 1000", nil)
 	connected, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- client.StreamEvents(t.Context(), func() { close(connected) }, func(types.UID) {}) }()
+	go func() {
+		ended <- client.StreamEvents(t.Context(), func() { close(connected) }, func(podmill.RuntimeEvent) {})
+	}()
 	<-connected
 
 	daemon.Halt(t)

@@ -127,15 +127,15 @@ func (r *fakeRuntime) inspected(uid types.UID) int {
 type streamingRuntime struct {
 	*fakeRuntime
 	connect chan error // a nil lets the next stream come up, an error refuses it
-	events  chan types.UID
+	events  chan podmill.RuntimeEvent
 	broken  chan error
 }
 
 func newStreaming() *streamingRuntime {
-	return &streamingRuntime{newRuntime(), make(chan error, 10), make(chan types.UID), make(chan error)}
+	return &streamingRuntime{newRuntime(), make(chan error, 10), make(chan podmill.RuntimeEvent), make(chan error)}
 }
 
-func (r *streamingRuntime) StreamEvents(ctx context.Context, connected func(), on func(types.UID)) error {
+func (r *streamingRuntime) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -151,8 +151,8 @@ func (r *streamingRuntime) StreamEvents(ctx context.Context, connected func(), o
 			return ctx.Err()
 		case err := <-r.broken:
 			return err
-		case uid := <-r.events:
-			on(uid)
+		case e := <-r.events:
+			on(e)
 		}
 	}
 }

@@ -95,6 +95,7 @@ func (p *PLEG) learn(ctx context.Context, e *entry, pod *podmill.RuntimePod, err
 	if pod.Empty() {
 		e.seen = nil
 	}
+	e.confirm(pod)
 	return events
 }
 

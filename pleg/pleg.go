@@ -44,11 +44,12 @@ type PLEG struct {
 // entry is what is known of one pod.
 type entry struct {
 	uid    types.UID
-	seen   *podmill.RuntimePod // as last inspected; nil before that, and never empty
-	known  digest              // of seen
-	stale  bool                // something was heard of it since its last inspection began
-	failed int                 // inspections in a row
-	later  *time.Timer         // will ask for an inspection if nobody does before
+	seen   *podmill.RuntimePod      // as last inspected; nil before that, and never empty
+	known  digest                   // of seen
+	stale  bool                     // something was heard of it since its last inspection began that this may not have seen
+	failed int                      // inspections in a row
+	heard  map[string]podmill.State // what events told while the inspection under way went on, all that made it stale; nil if none did
+	later  *time.Timer              // will ask for an inspection if nobody does before
 
 	listing uint64              // the last listing that it was in
 	listed  digest              // of what that said
@@ -92,27 +93,6 @@ func (p *PLEG) Run(ctx context.Context) error {
 	parts.Wait()
 	p.stopLater()
 	return nil
-}
-
-// Hint says that something of a pod may have changed. What is known of it is not good enough any more for whoever observes it, and notify is
-// called. If that makes nobody observe the pod for two seconds, it is inspected all the same: so a pod that somebody is at work on is not
-// looked at after each of his steps, but when he wants to know.
-func (p *PLEG) Hint(pod types.UID) {
-	p.mu.Lock()
-	e := p.entry(pod)
-	e.stale = true
-	if e.next == nil && e.later == nil {
-		e.later = time.AfterFunc(linger, func() { p.again(pod) })
-	}
-	p.mu.Unlock()
-	p.notify(pod)
-}
-
-// again has a pod inspected that nobody has asked for.
-func (p *PLEG) again(pod types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ask(pod, false)
 }
 
 // Observe returns what the runtime holds of a pod: nothing is an answer, not an error. With fresh it waits for an inspection that began

@@ -29,6 +29,8 @@ type step struct {
 	Wait time.Duration // after it
 	// Event is what becomes of the event, if the step makes one: lost, doubled, late, or of another pod.
 	Event string
+	// Precise says that the events, one for each container, say how far it has come.
+	Precise bool
 }
 
 func steps() *rapid.Generator[[]step] {
@@ -38,9 +40,10 @@ func steps() *rapid.Generator[[]step] {
 				"start", "start", "exit", "exit", "remove", "remove pod",
 				"list fails", "list hangs", "list lies", "inspect fails", "inspect hangs", "one hangs", "all well", "stream breaks",
 			}).Draw(t, "kind"),
-			Pod:   types.UID(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "pod")),
-			Wait:  time.Duration(rapid.SampledFrom([]int{0, 0, 1, 100, 900, 1000, 5000, 61_000}).Draw(t, "wait")) * time.Millisecond,
-			Event: rapid.SampledFrom([]string{"", "", "lost", "lost", "doubled", "late", "other"}).Draw(t, "event"),
+			Pod:     types.UID(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "pod")),
+			Wait:    time.Duration(rapid.SampledFrom([]int{0, 0, 1, 100, 900, 1000, 5000, 61_000}).Draw(t, "wait")) * time.Millisecond,
+			Event:   rapid.SampledFrom([]string{"", "", "lost", "lost", "doubled", "late", "other"}).Draw(t, "event"),
+			Precise: rapid.Bool().Draw(t, "precise"),
 		}
 	}), 1, 40)
 }
@@ -147,7 +150,7 @@ type lyingRuntime struct {
 	broken chan struct{}
 
 	streaming sync.Mutex
-	on        func(types.UID) // nil while there is no stream
+	on        func(podmill.RuntimeEvent) // nil while there is no stream
 }
 
 func (r *lyingRuntime) do(i int, s step) {
@@ -213,17 +216,30 @@ func (r *lyingRuntime) send(s step) {
 	if on == nil {
 		return
 	}
+	var events []podmill.RuntimeEvent
+	for _, c := range r.truth(s.Pod).Containers {
+		events = append(events, podmill.RuntimeEvent{ID: c.ID, State: c.State})
+	}
+	if !s.Precise || len(events) == 0 {
+		events = []podmill.RuntimeEvent{{}}
+	}
+	tell := func(pod types.UID) {
+		for _, e := range events {
+			e.Pod = pod
+			on(e)
+		}
+	}
 	switch s.Event {
 	case "lost":
 	case "doubled":
-		on(s.Pod)
-		on(s.Pod)
+		tell(s.Pod)
+		tell(s.Pod)
 	case "late":
-		time.AfterFunc(3*time.Second, func() { on(s.Pod) })
+		time.AfterFunc(3*time.Second, func() { tell(s.Pod) })
 	case "other":
-		on("nobody")
+		tell("nobody")
 	default:
-		on(s.Pod)
+		tell(s.Pod)
 	}
 }
 
@@ -243,7 +259,7 @@ func (r *lyingRuntime) ListPods(ctx context.Context, snap *podmill.Snapshot) err
 	return err
 }
 
-func (r *lyingRuntime) StreamEvents(ctx context.Context, connected func(), on func(types.UID)) error {
+func (r *lyingRuntime) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	if !r.stream {
 		return errors.ErrUnsupported
 	}

@@ -60,7 +60,7 @@ func (q *queue) begin() *entry {
 		e.next.room = true
 	}
 	q.waiting.Remove(front)
-	e.now, e.next, e.place, e.stale = e.next, nil, nil, false
+	e.now, e.next, e.place, e.stale, e.heard = e.next, nil, nil, false, nil
 	return e
 }
 

@@ -15,7 +15,7 @@ func (p *PLEG) follow(ctx context.Context, streamer podmill.EventStreamer) {
 	log := logr.FromContextOrDiscard(ctx)
 	for failures := 1; ; failures++ {
 		began := time.Now()
-		err := streamer.StreamEvents(ctx, func() { p.stream(true, nil) }, p.Hint)
+		err := streamer.StreamEvents(ctx, func() { p.stream(true, nil) }, p.event)
 		if ctx.Err() != nil {
 			return
 		}

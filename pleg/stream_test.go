@@ -26,7 +26,7 @@ func TestAnEventLeadsToAnInspectionOfThatPodOnly(t *testing.T) {
 		runtime.set("a", exited("c1"))
 		runtime.set("b", exited("c2"))
 		told.takeEvents()
-		runtime.events <- "a"
+		runtime.events <- podmill.RuntimeEvent{Pod: "a"}
 		time.Sleep(3 * time.Second) // nobody asks
 		synctest.Wait()
 		wantEvents(t, told, "ContainerDied c1")
@@ -47,7 +47,7 @@ func TestAnEventIsAnsweredByOneInspectionWhenSomebodyObserves(t *testing.T) {
 		told.takeEvents()
 		for _, c := range []podmill.Container{running("c1"), exited("c1")} {
 			runtime.set("a", c)
-			runtime.events <- "a"
+			runtime.events <- podmill.RuntimeEvent{Pod: "a"}
 			time.Sleep(500 * time.Millisecond)
 		}
 		if n := runtime.inspected("a") - before; n != 0 {
@@ -77,7 +77,7 @@ func TestAFloodOfEventsIsDrainedAndCoalesced(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for range 10_000 {
-			runtime.events <- "a"
+			runtime.events <- podmill.RuntimeEvent{Pod: "a"}
 		}
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the stream waited %v", took)
@@ -211,4 +211,63 @@ func TestARuntimeWithoutEventsIsListed(t *testing.T) {
 			t.Error("asked for events again")
 		}
 	})
+}
+
+// What the agent does itself comes back to it as events. Those that say no more than what it has seen since are no reason to look again.
+func TestAnEventThatIsNoNewsIsDropped(t *testing.T) {
+	for what, tc := range map[string]struct {
+		event podmill.RuntimeEvent
+		looks int
+	}{
+		"it is known to run":        {podmill.RuntimeEvent{Pod: "a", ID: "c1", State: podmill.StateRunning}, 0},
+		"it was created before":     {podmill.RuntimeEvent{Pod: "a", ID: "c1", State: podmill.StateCreated}, 0},
+		"it has exited":             {podmill.RuntimeEvent{Pod: "a", ID: "c1", State: podmill.StateExited}, 1},
+		"another one was created":   {podmill.RuntimeEvent{Pod: "a", ID: "c2", State: podmill.StateCreated}, 1},
+		"something was removed":     {podmill.RuntimeEvent{Pod: "a", ID: "c1"}, 1},
+		"it does not say of what":   {podmill.RuntimeEvent{Pod: "a", State: podmill.StateRunning}, 1},
+		"it says only whose it is":  {podmill.RuntimeEvent{Pod: "a"}, 1},
+		"of a pod that is not held": {podmill.RuntimeEvent{Pod: "b", ID: "c1", State: podmill.StateRunning}, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runtime := newStreaming()
+				runtime.connect <- nil
+				runtime.set("a", running("c1"))
+				p, _ := start(t, runtime)
+				observe(t, p, "a", true)
+				before := runtime.inspected(tc.event.Pod)
+				runtime.events <- tc.event
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if n := runtime.inspected(tc.event.Pod) - before; n != tc.looks {
+					t.Errorf("%d inspections, want %d", n, tc.looks)
+				}
+			})
+		})
+	}
+}
+
+// An event that comes while a look is under way may have been seen by it, or not.
+func TestAnEventDuringALookIsNewsUnlessTheLookHasSeenIt(t *testing.T) {
+	for state, looks := range map[podmill.State]int{podmill.StateRunning: 1, podmill.StateExited: 2} {
+		t.Run(state.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runtime := newStreaming()
+				runtime.connect <- nil
+				p, _ := start(t, runtime)
+				runtime.set("a", running("c1"))
+				runtime.fault(func(r *fakeRuntime) { r.afterInspect = func(types.UID) { time.Sleep(time.Second) } })
+				var looking sync.WaitGroup
+				looking.Go(func() { observe(t, p, "a", true) })
+				synctest.Wait()
+				runtime.events <- podmill.RuntimeEvent{Pod: "a", ID: "c1", State: state}
+				looking.Wait()
+				observe(t, p, "a", false)
+				time.Sleep(10 * time.Second)
+				if n := runtime.inspected("a"); n != looks {
+					t.Errorf("%d inspections, want %d", n, looks)
+				}
+			})
+		})
+	}
 }

@@ -26,7 +26,7 @@ type broken struct {
 	inspectImage               func(ctx context.Context, image string) (*podmill.Image, error)
 	pull                       func(*podmill.ImagePull)
 	removeImage                func(ctx context.Context, image string) error
-	event                      func(pod types.UID, on func(types.UID))
+	event                      func(e podmill.RuntimeEvent, on func(podmill.RuntimeEvent))
 }
 
 func (b *broken) Unwrap() podmill.Runtime { return b.Runtime }
@@ -132,13 +132,13 @@ func (b *broken) RemoveImage(ctx context.Context, image string) error {
 	return b.Runtime.RemoveImage(ctx, image)
 }
 
-func (b *broken) StreamEvents(ctx context.Context, connected func(), on func(types.UID)) error {
+func (b *broken) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	streamer, _ := podmill.As[podmill.EventStreamer](b.Runtime)
-	return streamer.StreamEvents(ctx, connected, func(pod types.UID) {
+	return streamer.StreamEvents(ctx, connected, func(e podmill.RuntimeEvent) {
 		if b.event != nil {
-			b.event(pod, on)
+			b.event(e, on)
 		} else {
-			on(pod)
+			on(e)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
 )
 
 // watcher is a stream of events. The pods that changed wait in a set that is no longer than there are pods.
@@ -16,7 +18,7 @@ type watcher struct {
 }
 
 // StreamEvents implements [podmill.EventStreamer]. Changes of one pod that come faster than they are taken are one event.
-func (r *Runtime) StreamEvents(ctx context.Context, connected func(), on func(pod types.UID)) error {
+func (r *Runtime) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	if r.quiet {
 		return errors.ErrUnsupported
 	}
@@ -26,7 +28,7 @@ func (r *Runtime) StreamEvents(ctx context.Context, connected func(), on func(po
 	return err
 }
 
-func (r *Runtime) stream(ctx context.Context, connected func(), on func(pod types.UID)) error {
+func (r *Runtime) stream(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	w := &watcher{known: map[types.UID]bool{}, wake: make(chan struct{}, 1)}
 	err := r.delayed(ctx, OpStreamEvents, func() error {
 		r.watchers[w] = struct{}{}
@@ -53,7 +55,7 @@ func (r *Runtime) stream(ctx context.Context, connected func(), on func(pod type
 		clear(w.known)
 		r.mu.Unlock()
 		for _, uid := range pods {
-			on(uid)
+			on(podmill.RuntimeEvent{Pod: uid})
 		}
 		if stop != nil {
 			return stop

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/podmill/podmill"
 )
 
@@ -18,6 +16,15 @@ func (f *FaultyRuntime) RuntimeStatus(ctx context.Context) (*podmill.RuntimeStat
 	return answer(ctx, f, target{op: OpRuntimeStatus}, func() (*podmill.RuntimeStatus, error) { return reporter.RuntimeStatus(ctx) })
 }
 
+// InspectSandbox implements [podmill.SandboxInspector] where the runtime below does.
+func (f *FaultyRuntime) InspectSandbox(ctx context.Context, id string) (*podmill.Sandbox, error) {
+	inspector, ok := podmill.As[podmill.SandboxInspector](f.Runtime)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return answer(ctx, f, f.about(OpInspectSandbox, id), func() (*podmill.Sandbox, error) { return inspector.InspectSandbox(ctx, id) })
+}
+
 // ReopenLog implements [podmill.LogReopener] where the runtime below does.
 func (f *FaultyRuntime) ReopenLog(ctx context.Context, containerID string) error {
 	reopener, ok := podmill.As[podmill.LogReopener](f.Runtime)
@@ -28,15 +35,15 @@ func (f *FaultyRuntime) ReopenLog(ctx context.Context, containerID string) error
 }
 
 // StreamEvents implements [podmill.EventStreamer] where the runtime below does. A fault with [Omit] is asked for every event.
-func (f *FaultyRuntime) StreamEvents(ctx context.Context, connected func(), on func(pod types.UID)) error {
+func (f *FaultyRuntime) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	streamer, ok := podmill.As[podmill.EventStreamer](f.Runtime)
 	if !ok {
 		return errors.ErrUnsupported
 	}
 	return f.around(ctx, target{op: OpStreamEvents}, func() error {
-		return streamer.StreamEvents(ctx, connected, func(pod types.UID) {
-			if f.strike(target{op: OpStreamEvents, pod: pod, event: true}) == nil {
-				on(pod)
+		return streamer.StreamEvents(ctx, connected, func(e podmill.RuntimeEvent) {
+			if f.strike(target{op: OpStreamEvents, pod: e.Pod, event: true}) == nil {
+				on(e)
 			}
 		})
 	})

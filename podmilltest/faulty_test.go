@@ -155,7 +155,7 @@ func TestOmittedEvents(t *testing.T) {
 		ended := make(chan error, 1)
 		var events []types.UID
 		go func() {
-			ended <- rt.StreamEvents(ctx, func() {}, func(pod types.UID) { events = append(events, pod) })
+			ended <- rt.StreamEvents(ctx, func() {}, func(e podmill.RuntimeEvent) { events = append(events, e.Pod) })
 		}()
 		synctest.Wait()
 		launched(t, rt, a)

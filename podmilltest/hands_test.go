@@ -80,7 +80,7 @@ func TestReboot(t *testing.T) {
 		rt := NewRuntime()
 		a, _ := run(t, rt, "a")
 		broken := make(chan error)
-		go func() { broken <- rt.StreamEvents(t.Context(), func() {}, func(types.UID) {}) }()
+		go func() { broken <- rt.StreamEvents(t.Context(), func() {}, func(podmill.RuntimeEvent) {}) }()
 		synctest.Wait()
 		rt.Reboot()
 		if err := <-broken; err == nil {

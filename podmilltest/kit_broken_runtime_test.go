@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/podmill/podmill"
 )
 
@@ -270,9 +268,9 @@ func lookPromises() map[string]promise {
 				return nil
 			}
 		}},
-		"no events": {"Events", func(b *broken, _ *Runtime) { b.event = func(types.UID, func(types.UID)) {} }},
+		"no events": {"Events", func(b *broken, _ *Runtime) { b.event = func(podmill.RuntimeEvent, func(podmill.RuntimeEvent)) {} }},
 		"events of others": {"Events", func(b *broken, _ *Runtime) {
-			b.event = func(_ types.UID, on func(types.UID)) { on("other") }
+			b.event = func(_ podmill.RuntimeEvent, on func(podmill.RuntimeEvent)) { on(podmill.RuntimeEvent{Pod: "other"}) }
 		}},
 	}
 }

@@ -87,6 +87,7 @@ func runtimeTests() []runtimeTest {
 		{"ReopenLog", testReopenLog},
 		{"Events", testEvents},
 		{"Status", testStatus},
+		{"InspectSandbox", testInspectSandbox},
 	}
 }
 

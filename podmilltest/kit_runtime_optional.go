@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/podmill/podmill"
 )
 
@@ -54,10 +56,10 @@ func (k *runtimeKit) stream(streamer podmill.EventStreamer) *stream {
 	s.cancel = cancel
 	k.Cleanup(cancel)
 	go func() {
-		s.ended <- streamer.StreamEvents(ctx, func() { s.connected.Store(true) }, func(uid types.UID) {
+		s.ended <- streamer.StreamEvents(ctx, func() { s.connected.Store(true) }, func(e podmill.RuntimeEvent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.events[uid]++
+			s.events[e.Pod]++
 		})
 	}()
 	return s
@@ -83,6 +85,27 @@ func (s *stream) await(what string, is func() bool) {
 		}
 		return is()
 	})
+}
+
+func testInspectSandbox(k *runtimeKit) {
+	inspector, ok := podmill.As[podmill.SandboxInspector](k.Runtime)
+	if !ok {
+		k.Skip("the runtime is no SandboxInspector")
+	}
+	spec := k.pod()
+	id := k.runSandbox(spec)
+	alone, err := inspector.InspectSandbox(k.ctx, id)
+	if errors.Is(err, errors.ErrUnsupported) {
+		k.Skip("InspectSandbox is not supported")
+	}
+	k.ok("InspectSandbox", err)
+	if diff := cmp.Diff(&k.inspect(spec.Pod).Sandboxes[0], alone); diff != "" {
+		k.Errorf("a sandbox alone is another than in its pod (-pod +alone):\n%s", diff)
+	}
+	k.ok("RemoveSandbox", k.Runtime.RemoveSandbox(k.ctx, id))
+	if _, err := inspector.InspectSandbox(k.ctx, id); !errors.Is(err, podmill.ErrNotFound) {
+		k.Errorf("InspectSandbox of one that was removed: %v, want ErrNotFound", err)
+	}
 }
 
 func testStatus(k *runtimeKit) {

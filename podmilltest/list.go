@@ -3,7 +3,6 @@ package podmilltest
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,9 +41,7 @@ func (r *Runtime) InspectPod(ctx context.Context, uid types.UID) (*podmill.Runti
 		}
 		seen.PodRef = p.PodRef
 		for _, s := range p.sandboxes {
-			copied := s.seen
-			copied.IPs, copied.Labels, copied.Annotations = slices.Clone(copied.IPs), maps.Clone(copied.Labels), maps.Clone(copied.Annotations)
-			seen.Sandboxes = append(seen.Sandboxes, copied)
+			seen.Sandboxes = append(seen.Sandboxes, s.look())
 		}
 		for _, c := range p.containers {
 			copied := c.seen

@@ -15,6 +15,7 @@ type Op string
 const (
 	OpListPods        Op = "ListPods"
 	OpInspectPod      Op = "InspectPod"
+	OpInspectSandbox  Op = "InspectSandbox"
 	OpRunSandbox      Op = "RunSandbox"
 	OpStopSandbox     Op = "StopSandbox"
 	OpRemoveSandbox   Op = "RemoveSandbox"
@@ -35,7 +36,7 @@ const (
 // reads reports that an operation only looks.
 func (o Op) reads() bool {
 	switch o {
-	case OpListPods, OpInspectPod, OpInspectImage, OpListImages, OpRuntimeStatus:
+	case OpListPods, OpInspectPod, OpInspectSandbox, OpInspectImage, OpListImages, OpRuntimeStatus:
 		return true
 	default:
 		return false

@@ -70,6 +70,30 @@ func (r *Runtime) newSandbox(ref podmill.PodRef, spec *podmill.SandboxSpec) (*sa
 	return s, nil
 }
 
+// InspectSandbox implements [podmill.SandboxInspector].
+func (r *Runtime) InspectSandbox(ctx context.Context, id string) (*podmill.Sandbox, error) {
+	var seen podmill.Sandbox
+	err := r.call(ctx, OpInspectSandbox, r.sandboxName(id), func() error {
+		s := r.sandboxes[id]
+		if s == nil {
+			return fmt.Errorf("sandbox %s: %w", id, podmill.ErrNotFound)
+		}
+		seen = s.look()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &seen, nil
+}
+
+// look returns the sandbox as it is now, in memory of its own.
+func (s *sandbox) look() podmill.Sandbox {
+	seen := s.seen
+	seen.IPs, seen.Labels, seen.Annotations = slices.Clone(seen.IPs), maps.Clone(seen.Labels), maps.Clone(seen.Annotations)
+	return seen
+}
+
 // address returns the nth address of 10.0.0.0/8, which no other sandbox of the same runtime ever had.
 func address(n int) string { return fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255) }
 

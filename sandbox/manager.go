@@ -104,18 +104,33 @@ func (m *Manager) Run(ctx context.Context, spec *podmill.SandboxSpec) (*podmill.
 
 // inspect looks at a sandbox that was just made. One that is of no use is an error now rather than after containers were started in it.
 func (m *Manager) inspect(ctx context.Context, uid types.UID, id string) (*podmill.Sandbox, error) {
+	s, err := m.find(ctx, uid, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !s.Ready:
+		return nil, errors.New("the sandbox is not ready")
+	case len(s.IPs) == 0:
+		return nil, errors.New("the sandbox has no address")
+	}
+	return s, nil
+}
+
+// find looks at a sandbox alone where the runtime can do that, else at all that there is of the pod.
+func (m *Manager) find(ctx context.Context, uid types.UID, id string) (*podmill.Sandbox, error) {
+	if inspector, ok := podmill.As[podmill.SandboxInspector](m.runtime); ok {
+		s, err := inspector.InspectSandbox(ctx, id)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return s, err
+		}
+	}
 	seen, err := m.runtime.InspectPod(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(seen.Sandboxes, func(s podmill.Sandbox) bool { return s.ID == id })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return nil, fmt.Errorf("the sandbox has vanished: %w", podmill.ErrNotFound)
-	case !seen.Sandboxes[i].Ready:
-		return nil, errors.New("the sandbox is not ready")
-	case len(seen.Sandboxes[i].IPs) == 0:
-		return nil, errors.New("the sandbox has no address")
 	}
 	return &seen.Sandboxes[i], nil
 }

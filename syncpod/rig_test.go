@@ -95,7 +95,7 @@ func (r *rig) work(pod *corev1.Pod, d time.Duration) (finished bool) {
 	var events sync.WaitGroup
 	defer events.Wait()
 	events.Go(func() {
-		_ = r.rt.StreamEvents(ctx, func() {}, func(uid types.UID) { r.forget(uid); r.wake() })
+		_ = r.rt.StreamEvents(ctx, func() {}, func(e podmill.RuntimeEvent) { r.forget(e.Pod); r.wake() })
 	})
 	var retry <-chan time.Time
 	r.forget(pod.UID)
