@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/internal/testenv"

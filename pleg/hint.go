@@ -21,24 +21,31 @@ func (p *PLEG) Hint(pod types.UID) { p.event(podmill.RuntimeEvent{Pod: pod}) }
 func (p *PLEG) event(event podmill.RuntimeEvent) {
 	p.mu.Lock()
 	e := p.entry(event.Pod)
-	switch precise := event.ID != "" && event.State != podmill.StateUnknown; {
-	case precise && e.now == nil && e.failed == 0 && !e.stale && shows(e.seen, event.ID, event.State):
+	precise := event.ID != "" && event.State != podmill.StateUnknown
+	if precise && e.now == nil && e.failed == 0 && !e.stale && shows(e.seen, event.ID, event.State) {
 		p.mu.Unlock()
 		return
-	case precise && e.now != nil && len(e.heard) < maxHeard && (!e.stale || e.heard != nil):
-		if e.heard == nil {
-			e.heard = map[string]podmill.State{}
-		}
-		e.heard[event.ID] = max(e.heard[event.ID], event.State)
-	default:
-		e.heard = nil
 	}
-	e.stale = true
+	e.hear(event, precise)
 	if e.next == nil && e.later == nil {
 		e.later = time.AfterFunc(linger, func() { p.again(event.Pod) })
 	}
 	p.mu.Unlock()
 	p.notify(event.Pod)
+}
+
+// hear notes that something was heard of the pod and, for as long as only precise events came during an inspection, what. Callers hold mu.
+func (e *entry) hear(event podmill.RuntimeEvent, precise bool) {
+	only := !e.stale || e.heard != nil
+	e.stale = true
+	if !precise || !only || e.now == nil || len(e.heard) == maxHeard {
+		e.heard = nil
+		return
+	}
+	if e.heard == nil {
+		e.heard = map[string]podmill.State{}
+	}
+	e.heard[event.ID] = max(e.heard[event.ID], event.State)
 }
 
 // again has a pod inspected that nobody has asked for.

@@ -235,6 +235,7 @@ func TestAnEventThatIsNoNewsIsDropped(t *testing.T) {
 				runtime.set("a", running("c1"))
 				p, _ := start(t, runtime)
 				observe(t, p, "a", true)
+				synctest.Wait() // what the stream's coming up has led to
 				before := runtime.inspected(tc.event.Pod)
 				runtime.events <- tc.event
 				time.Sleep(10 * time.Second)
