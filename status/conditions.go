@@ -16,16 +16,16 @@ type verdict struct {
 	reason, message string
 }
 
-// conditions returns the pod's conditions: those that a node agent owns, then those that somebody else set, as they were.
+// conditions returns the pod's conditions: those that a node agent owns, then those that somebody else set, as they are.
 func conditions(in *Input, status *corev1.PodStatus, initialized bool, now time.Time) []corev1.PodCondition {
-	ready := containersReady(in, status)
+	others, ready := foreign(in), containersReady(in, status)
 	own := []struct {
 		kind    corev1.PodConditionType
 		verdict verdict
 	}{
 		{corev1.PodReadyToStartContainers, verdict{ok: sandboxReady(in) && !final(status.Phase)}},
 		{corev1.PodInitialized, podInitialized(in, status, initialized)},
-		{corev1.PodReady, ready},
+		{corev1.PodReady, podReady(in.Pod, others, ready)},
 		{corev1.ContainersReady, ready},
 		{corev1.PodScheduled, verdict{ok: true}},
 	}
@@ -33,12 +33,74 @@ func conditions(in *Input, status *corev1.PodStatus, initialized bool, now time.
 	for _, o := range own {
 		out = append(out, condition(in, o.kind, o.verdict, now))
 	}
-	for _, c := range in.Last.Conditions {
-		if !slices.ContainsFunc(out, func(o corev1.PodCondition) bool { return o.Type == c.Type }) {
+	disrupted := disruption(in, status)
+	if disrupted.ok {
+		out = append(out, condition(in, corev1.DisruptionTarget, disrupted, now))
+	}
+	for _, c := range others {
+		if c.Type != corev1.DisruptionTarget || !disrupted.ok {
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// foreign returns the conditions that somebody else has set. Where the source tells a pod's status it knows them best.
+func foreign(in *Input) []corev1.PodCondition {
+	from := in.Pod.Status.Conditions
+	if len(from) == 0 {
+		from = in.Last.Conditions
+	}
+	var out []corev1.PodCondition
+	for _, c := range from {
+		switch c.Type {
+		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled:
+		default:
+			out = append(out, c)
+		}
+	}
+	if at := slices.IndexFunc(in.Last.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }); at >= 0 {
+		told := in.Last.Conditions[at] // by this agent, which the source may not have heard yet
+		if !slices.ContainsFunc(out, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }) {
+			out = append(out, told)
+		}
+	}
+	return out
+}
+
+// disruption is the verdict of DisruptionTarget (KEP-3329): the node agent has ended the pod for the node's sake. As in the kubelet it is told with
+// the final phase, and not before.
+func disruption(in *Input, status *corev1.PodStatus) verdict {
+	t := in.Progress.Termination
+	if t == nil || final(in.Last.Phase) || !final(status.Phase) {
+		return verdict{}
+	}
+	switch t.Reason {
+	case "Evicted", "Preempting", "Terminated": // by eviction, for a critical pod, by the node's shutdown
+		return verdict{ok: true, reason: corev1.PodReasonTerminationByKubelet, message: t.Message}
+	}
+	return verdict{}
+}
+
+// podReady is the verdict of Ready: that of the containers, and where they are ready that of the pod's readiness gates (KEP-580).
+func podReady(pod *corev1.Pod, others []corev1.PodCondition, containers verdict) verdict {
+	if !containers.ok {
+		return containers
+	}
+	var unready []string
+	for _, gate := range pod.Spec.ReadinessGates {
+		at := slices.IndexFunc(others, func(c corev1.PodCondition) bool { return c.Type == gate.ConditionType })
+		switch {
+		case at < 0:
+			unready = append(unready, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
+		case others[at].Status != corev1.ConditionTrue:
+			unready = append(unready, fmt.Sprintf(`the status of pod readiness gate %q is not "True", but %v`, gate.ConditionType, others[at].Status))
+		}
+	}
+	if len(unready) > 0 {
+		return verdict{reason: "ReadinessGatesNotReady", message: strings.Join(unready, ", ")}
+	}
+	return containers
 }
 
 // condition makes a condition of a verdict. Its transition time moves only when the verdict turns.
@@ -68,20 +130,29 @@ func podInitialized(in *Input, status *corev1.PodStatus, initialized bool) verdi
 	switch {
 	case status.Phase == corev1.PodSucceeded:
 		return verdict{ok: true, reason: "PodCompleted"}
-	case initialized:
-		return verdict{ok: true}
+	case initialized, was(in, corev1.PodInitialized):
+		return verdict{ok: true} // and stays so: a new sandbox that has to be initialized again does not undo it
 	}
 	var incomplete []string
 	for i := range status.InitContainerStatuses {
 		s := &status.InitContainerStatuses[i]
-		if done := s.Ready && (s.State.Terminated != nil || sidecar(&in.Pod.Spec.InitContainers[i])); !done {
+		done := s.Ready
+		if sidecar(&in.Pod.Spec.InitContainers[i]) {
+			done = s.Started != nil && *s.Started
+		}
+		if !done {
 			incomplete = append(incomplete, s.Name)
 		}
 	}
 	return verdict{reason: "ContainersNotInitialized", message: fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(incomplete, " "))}
 }
 
-// containersReady is the verdict of both Ready and ContainersReady. A pod whose end has a reason of its own (an eviction, a
+// was reports that a condition was True when it was last told.
+func was(in *Input, kind corev1.PodConditionType) bool {
+	return slices.ContainsFunc(in.Last.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+}
+
+// containersReady is the verdict of ContainersReady. A pod whose end has a reason of its own (an eviction, a
 // deadline) is unready from the moment that this was decided.
 func containersReady(in *Input, status *corev1.PodStatus) verdict {
 	t := in.Progress.Termination

@@ -2,6 +2,8 @@ package status
 
 import (
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,8 +30,7 @@ const (
 
 // containers makes the statuses of a pod's containers.
 type containers struct {
-	in          *Input
-	initialized bool
+	in *Input
 }
 
 func (cs *containers) statuses(specs []corev1.Container, last []corev1.ContainerStatus, k kind) []corev1.ContainerStatus {
@@ -60,16 +61,61 @@ func (cs *containers) status(spec *corev1.Container, old *corev1.ContainerStatus
 	if newest := cs.in.Seen.Container(spec.Name); newest != nil {
 		cs.observed(&status, newest, old)
 	} else {
-		cs.unobserved(&status, old, k)
+		cs.unobserved(&status, old)
 	}
 	cs.wait(&status)
-	started := status.State.Running != nil
-	status.Started = &started
-	status.Ready = started
-	if k == initContainer && !sidecar(spec) {
-		status.Ready = status.State.Terminated != nil && status.State.Terminated.ExitCode == 0
+	cs.health(&status, spec, old, k)
+	if l := spec.Lifecycle; l != nil {
+		status.StopSignal = l.StopSignal
 	}
+	status.State.Terminated = cs.limited(status.State.Terminated)
+	status.LastTerminationState.Terminated = cs.limited(status.LastTerminationState.Terminated)
 	return status
+}
+
+// health says whether a container is started and ready. Of an ephemeral container neither is ever said, and an init container is ready when it has
+// succeeded.
+func (cs *containers) health(status *corev1.ContainerStatus, spec *corev1.Container, old *corev1.ContainerStatus, k kind) {
+	if k == ephemeralContainer {
+		return
+	}
+	var started, ready bool
+	if newest := cs.in.Seen.Container(spec.Name); status.State.Running != nil && newest != nil {
+		h, probed := cs.in.Progress.Health[newest.ID]
+		switch {
+		case newest.State == podmill.StateUnknown:
+			started, ready = old.Started != nil && *old.Started, old.Ready
+		case probed:
+			started, ready = h.Started, h.Started && h.Ready
+		default:
+			started, ready = true, true
+		}
+	}
+	if k == initContainer && !sidecar(spec) {
+		ready = status.State.Terminated != nil && status.State.Terminated.ExitCode == 0
+	}
+	status.Started, status.Ready = &started, ready
+}
+
+// The kubelet's limits of termination messages, in bytes: of one container, and of all containers of a pod together.
+const (
+	maxMessage    = 4 << 10
+	maxPodMessage = 12 << 10
+)
+
+// limited is an end whose termination message fits into a status: text, and no more of it than is this container's share.
+func (cs *containers) limited(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	spec := &cs.in.Pod.Spec
+	share := min(maxMessage, maxPodMessage/(len(spec.InitContainers)+len(spec.Containers)+len(spec.EphemeralContainers)))
+	if end == nil || len(end.Message) <= share && utf8.ValidString(end.Message) {
+		return end
+	}
+	cut := *end // what was told before is not this function's to change
+	cut.Message = strings.ToValidUTF8(cut.Message, "\uFFFD")
+	if len(cut.Message) > share {
+		cut.Message = strings.ToValidUTF8(cut.Message[:share], "") // a character that was cut in two goes
+	}
+	return &cut
 }
 
 // observed fills a status from the container's newest instance in the runtime.
@@ -83,7 +129,7 @@ func (cs *containers) observed(status *corev1.ContainerStatus, c *podmill.Contai
 		status.ImageID = c.ImageID
 	}
 	if previous := cs.previous(c); previous != nil {
-		status.LastTerminationState = corev1.ContainerState{Terminated: cs.terminated(previous)}
+		status.LastTerminationState = corev1.ContainerState{Terminated: cs.terminated(previous, old)}
 	} else if old.State.Terminated != nil && old.State.Terminated.ContainerID != status.ContainerID {
 		// What was told as the end of the instance before this one, and has been collected since.
 		status.LastTerminationState = old.State
@@ -92,21 +138,21 @@ func (cs *containers) observed(status *corev1.ContainerStatus, c *podmill.Contai
 	case podmill.StateRunning:
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: seconds(c.StartedAt)}
 	case podmill.StateExited:
-		status.State.Terminated = cs.terminated(c)
+		status.State.Terminated = cs.terminated(c, old)
 	case podmill.StateCreated:
-		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reasonContainerCreating}
+		status.State.Waiting = cs.creating()
 	default:
 		// The runtime cannot say. A container that was told to run is held to run until somebody knows better.
 		status.State = old.State
 		if status.State == (corev1.ContainerState{}) {
-			status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reasonContainerCreating}
+			status.State.Waiting = cs.creating()
 		}
 	}
 }
 
 // unobserved fills a status of a container that the runtime does not hold: it has not been created yet, or its dead instance was
 // collected, or it vanished.
-func (cs *containers) unobserved(status *corev1.ContainerStatus, old *corev1.ContainerStatus, k kind) {
+func (cs *containers) unobserved(status *corev1.ContainerStatus, old *corev1.ContainerStatus) {
 	switch {
 	case old.State.Terminated != nil:
 		status.State = old.State
@@ -118,17 +164,22 @@ func (cs *containers) unobserved(status *corev1.ContainerStatus, old *corev1.Con
 			return
 		}
 	}
-	reason := reasonContainerCreating
-	if k == appContainer && len(cs.in.Pod.Spec.InitContainers) > 0 && !cs.initialized {
-		reason = reasonPodInitializing
+	status.State.Waiting = cs.creating()
+}
+
+// creating is why a container waits of which nothing else is known. In a pod with init containers the kubelet calls that initializing, of
+// whichever container.
+func (cs *containers) creating() *corev1.ContainerStateWaiting {
+	if len(cs.in.Pod.Spec.InitContainers) > 0 {
+		return &corev1.ContainerStateWaiting{Reason: reasonPodInitializing}
 	}
-	status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason}
+	return &corev1.ContainerStateWaiting{Reason: reasonContainerCreating}
 }
 
 // wait shows why a container that does not run, and should, does not.
 func (cs *containers) wait(status *corev1.ContainerStatus) {
 	waiting, ok := cs.in.Progress.Waiting[status.Name]
-	if !ok || status.State.Running != nil {
+	if !ok {
 		return
 	}
 	if status.State.Terminated != nil {
@@ -148,7 +199,8 @@ func (cs *containers) previous(c *podmill.Container) *podmill.Container {
 	return nil
 }
 
-func (cs *containers) terminated(c *podmill.Container) *corev1.ContainerStateTerminated {
+// terminated says how an instance ended. Its termination message is told again when it cannot be read any more.
+func (cs *containers) terminated(c *podmill.Container, old *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	t := &corev1.ContainerStateTerminated{
 		ExitCode:    c.ExitCode,
 		Reason:      c.Reason,
@@ -156,6 +208,19 @@ func (cs *containers) terminated(c *podmill.Container) *corev1.ContainerStateTer
 		StartedAt:   seconds(c.StartedAt),
 		FinishedAt:  seconds(c.FinishedAt),
 		ContainerID: cs.id(c.ID),
+	}
+	said, ok := cs.in.Progress.Messages[c.ID]
+	switch {
+	case !ok:
+		for _, told := range []*corev1.ContainerStateTerminated{old.State.Terminated, old.LastTerminationState.Terminated} {
+			if told != nil && told.ContainerID == t.ContainerID {
+				t.Message = told.Message
+			}
+		}
+	case said != "" && t.Message != "":
+		t.Message += ": " + said
+	case said != "":
+		t.Message = said
 	}
 	switch {
 	case t.Reason != "":

@@ -50,16 +50,16 @@ func Generate(in Input, now time.Time) corev1.PodStatus {
 	}
 	c := containers{in: &in}
 	status.InitContainerStatuses = c.statuses(spec.InitContainers, in.Last.InitContainerStatuses, initContainer)
-	c.initialized = initialized(spec, status.InitContainerStatuses, in.Seen)
+	isInitialized := initialized(spec, status.InitContainerStatuses, in.Seen)
 	status.ContainerStatuses = c.statuses(spec.Containers, in.Last.ContainerStatuses, appContainer)
 	status.EphemeralContainerStatuses = c.statuses(ephemeral(spec), in.Last.EphemeralContainerStatuses, ephemeralContainer)
 
-	status.Phase = nextPhase(&in, &status, c.initialized)
+	status.Phase = nextPhase(&in, &status, isInitialized)
 	if t := in.Progress.Termination; t != nil && t.Reason != "" && !final(in.Last.Phase) && final(status.Phase) {
 		status.Reason, status.Message = t.Reason, t.Message
 	}
 	addresses(&in, &status)
-	status.Conditions = conditions(&in, &status, c.initialized, now)
+	status.Conditions = conditions(&in, &status, isInitialized, now)
 	return status
 }
 

@@ -39,7 +39,8 @@ func told(phase corev1.PodPhase, containers ...corev1.ContainerStatus) *corev1.P
 }
 
 func wasRunning(name string, restarts int32) corev1.ContainerStatus {
-	return corev1.ContainerStatus{Name: name, RestartCount: restarts, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	yes := true
+	return corev1.ContainerStatus{Name: name, RestartCount: restarts, Started: &yes, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
 
 func wasTerminated(name string, restarts, code int32) corev1.ContainerStatus {
@@ -53,9 +54,19 @@ var (
 	one       = Pod("default/p", Container("a", "x"), Restart(corev1.RestartPolicyNever))
 	withInit  = Pod("default/p", InitContainer("i", "x"), Container("a", "x"), Restart(corev1.RestartPolicyNever))
 	sidecar   = Pod("default/p", Sidecar("s", "x"), Container("a", "x"), Restart(corev1.RestartPolicyNever))
-	evicted   = &podmill.Termination{Reason: "Evicted", Message: "The node was low on resource: memory."}
-	removed   = &podmill.Termination{}
+	gated     = Pod("default/p", Container("a", "x"), Restart(corev1.RestartPolicyNever), func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
+	})
+	evicted = &podmill.Termination{Reason: "Evicted", Message: "The node was low on resource: memory."}
+	removed = &podmill.Termination{}
 )
+
+// withCondition is a pod whose source tells what somebody has said of it.
+func withCondition(pod *corev1.Pod, is corev1.ConditionStatus) *corev1.Pod {
+	return Edit(pod, func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: "example.com/gate", Status: is}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	})
+}
 
 func TestPhase(t *testing.T) {
 	for _, tc := range []struct {
@@ -203,6 +214,39 @@ func TestConditions(t *testing.T) {
 		}},
 		{"done", status.Input{Pod: one, Seen: seen(exited("a", 0))}, map[string]string{
 			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True PodCompleted", "Ready": "False PodCompleted", "ContainersReady": "False PodCompleted",
+		}},
+		// KEP-580: the pod is ready when its containers are and others say so, too.
+		{"a gate that nobody has opened", status.Input{Pod: gated, Seen: seen(running("a"))}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True", "ContainersReady": "True",
+			"Ready": `False ReadinessGatesNotReady: corresponding condition of pod readiness gate "example.com/gate" does not exist.`,
+		}},
+		{"a gate that is closed", status.Input{Pod: withCondition(gated, "False"), Seen: seen(running("a"))}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True", "ContainersReady": "True", "example.com/gate": "False",
+			"Ready": `False ReadinessGatesNotReady: the status of pod readiness gate "example.com/gate" is not "True", but False`,
+		}},
+		{"a gate that is open, as the source has it", status.Input{Pod: withCondition(gated, "True"), Seen: seen(running("a")), Last: &corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "example.com/gate", Status: "False"}}}}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True", "ContainersReady": "True", "Ready": "True", "example.com/gate": "True",
+		}},
+		{"an open gate helps no container", status.Input{Pod: withCondition(gated, "True")}, map[string]string{
+			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True", "example.com/gate": "True",
+			"Ready":           "False ContainersNotReady: containers with unready status: [a]",
+			"ContainersReady": "False ContainersNotReady: containers with unready status: [a]",
+		}},
+		// KEP-3329
+		{"evicted and stopped", status.Input{Pod: one, Seen: seen(exited("a", 0)), Progress: podmill.Progress{Termination: evicted, Stopped: true}}, map[string]string{
+			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True", "Ready": "False PodFailed", "ContainersReady": "False PodFailed",
+			"DisruptionTarget": "True TerminationByKubelet: The node was low on resource: memory.",
+		}},
+		{"its time was over", status.Input{Pod: one, Seen: seen(exited("a", 0)), Progress: podmill.Progress{Termination: &podmill.Termination{Reason: "DeadlineExceeded"}, Stopped: true}}, map[string]string{
+			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True", "Ready": "False PodFailed", "ContainersReady": "False PodFailed",
+		}},
+		{"removed: readiness is the probe's business until the end", status.Input{Pod: one, Seen: seen(running("a")), Progress: podmill.Progress{Termination: removed}}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True", "Ready": "True", "ContainersReady": "True",
+		}},
+		{"initialized stays", status.Input{Pod: withInit, Seen: seen(running("i")), Last: &corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "Initialized", Status: "True"}}}}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True",
+			"Ready":           "False ContainersNotReady: containers with unready status: [a]",
+			"ContainersReady": "False ContainersNotReady: containers with unready status: [a]",
 		}},
 		// B056: unready as soon as the end is decided.
 		{"evicted", status.Input{Pod: always, Seen: seen(running("a"), running("b")), Progress: podmill.Progress{Termination: evicted}}, map[string]string{

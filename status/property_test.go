@@ -39,7 +39,10 @@ func TestAnyHistory(t *testing.T) {
 					codes[name][c.ExitCode] = true
 				}
 			}
-			p := podmill.Progress{Stopped: rapid.Bool().Draw(t, "stopped")}
+			p := podmill.Progress{Stopped: rapid.Bool().Draw(t, "stopped"), Health: map[string]podmill.Health{}}
+			for _, c := range shown {
+				p.Health[c.ID] = podmill.Health{Started: rapid.Bool().Draw(t, "started"), Ready: rapid.Bool().Draw(t, "ready")}
+			}
 			next := status.Generate(status.Input{Pod: pod, Seen: seen(shown...), Progress: p, Last: &last}, at)
 			if (last.Phase == corev1.PodSucceeded || last.Phase == corev1.PodFailed) && next.Phase != last.Phase {
 				t.Fatalf("phase went from %s to %s", last.Phase, next.Phase)
@@ -55,7 +58,50 @@ func TestAnyHistory(t *testing.T) {
 					}
 				}
 			}
+			consistent(t, &last, &next, at)
 			last = next
 		}
 	})
+}
+
+// consistent fails where a status contradicts itself, or a condition's history contradicts what was told before.
+func consistent(t *rapid.T, last, next *corev1.PodStatus, at time.Time) {
+	unready := false
+	for _, s := range slices.Concat(next.InitContainerStatuses, next.ContainerStatuses) {
+		if states := count(s.State.Running != nil, s.State.Waiting != nil, s.State.Terminated != nil); states != 1 {
+			t.Fatalf("%s is in %d states: %+v", s.Name, states, s.State)
+		}
+		if *s.Started && s.State.Running == nil || s.Ready && s.Name != "i" && !*s.Started {
+			t.Fatalf("%s: started %v, ready %v, %+v", s.Name, *s.Started, s.Ready, s.State)
+		}
+		unready = unready || !s.Ready && s.Name != "i"
+	}
+	if last.StartTime != nil && !next.StartTime.Equal(last.StartTime) {
+		t.Fatalf("the start time went from %v to %v", last.StartTime, next.StartTime)
+	}
+	over := next.Phase == corev1.PodSucceeded || next.Phase == corev1.PodFailed
+	for i, c := range next.Conditions {
+		if (c.Type == corev1.PodReady || c.Type == corev1.ContainersReady) && c.Status == corev1.ConditionTrue && (unready || over) {
+			t.Fatalf("%s is True in phase %s of %+v", c.Type, next.Phase, next.ContainerStatuses)
+		}
+		if len(last.Conditions) == 0 {
+			continue
+		}
+		was, want := last.Conditions[i], last.Conditions[i].LastTransitionTime.Time
+		if was.Status != c.Status {
+			want = at.Truncate(time.Second)
+		}
+		if !c.LastTransitionTime.Time.Equal(want) { // whichever way the clock has jumped
+			t.Fatalf("%s went from %s to %s; its time is %v, want %v", c.Type, was.Status, c.Status, c.LastTransitionTime, want)
+		}
+	}
+}
+
+func count(all ...bool) (n int) {
+	for _, is := range all {
+		if is {
+			n++
+		}
+	}
+	return n
 }
