@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/lifecycle"
 )
 
@@ -42,7 +43,9 @@ type Kill struct {
 	// Remove says that the instance was never started. Stopping it would not keep it from being started, by a call that is
 	// still under way; removing it does.
 	Remove bool
-	Why    string // for the event, in the kubelet's words where it has any
+	// Probe is the probe that failed, where that is the cause.
+	Probe podmill.ProbeType
+	Why   string // for the event, in the kubelet's words where it has any
 }
 
 // RunSandbox runs a new sandbox.

@@ -23,6 +23,9 @@
 // removed, before the next. An attempt is never used twice, whatever the runtime, the last status or the logs have forgotten. A container
 // that has finished does not run again because it was collected. A pod that has finished gets no new sandbox.
 //
+// With [WithProber], a sidecar lets the next container start when its startup probe has succeeded, and a container whose liveness or startup probe has
+// failed is stopped, which counts as a failure whatever its exit code.
+//
 // A container that ends restarts by its policy: the first time at once, then after 10 s, 20 s and so on up to 5 min after its end, and at once again when it has
 // run for 10 min. It is replaced when its image changes, and for nothing else. Of dead instances the newest stays.
 //
@@ -32,7 +35,7 @@
 //
 // When the context of a sync ends, nothing is created or started any more. A sync that finds nothing to do asks the runtime nothing.
 //
-// What is not supported is said, never skipped: probes, hooks, activeDeadlineSeconds and ephemeral containers are named in an event, and the pod runs
+// What is not supported is said, never skipped: probes without a prober, hooks, activeDeadlineSeconds and ephemeral containers are named in an event, and the pod runs
 // without them; a container with a subPath, a block device or a variable from a file waits with CreateContainerConfigError.
 //
 // # What you implement

@@ -26,6 +26,10 @@ type Input struct {
 	// Adopted is, by container ID, the hash to compare with of running containers that carry none of ours: that of the spec with which
 	// they were first met.
 	Adopted map[string]string
+	// Health is, by container ID, how the containers are that are probed; any other is started.
+	Health map[string]podmill.Health
+	// Unhealthy are the IDs of containers that were stopped because a probe failed. They have failed, whatever their exit code says.
+	Unhealthy map[string]bool
 	// Termination is set when the pod has to end.
 	Termination *podmill.Termination
 	// Stopped are the IDs of containers that the runtime has stopped when it was told to. Where it cannot say what became of one, that is

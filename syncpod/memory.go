@@ -20,6 +20,8 @@ type memory struct {
 	logged  map[string]uint32
 	backoff map[string]Backoff
 	adopted map[string]string
+	// unhealthy are the IDs of containers that were stopped because a probe failed.
+	unhealthy map[string]bool
 	// failed is why the last try to start a container came to nothing.
 	failed map[string]corev1.ContainerStateWaiting
 	// told is, by container, the attempt after which it was last said that it waits.
@@ -48,13 +50,14 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 	m = &memory{
 		// That a pod which has run was not heard of so far is not enough to believe that it is gone: one that is never restarted would have failed
 		// for good. So it is looked at first.
-		dirty:   len(known) > 0,
-		known:   known,
-		logged:  logged,
-		backoff: map[string]Backoff{},
-		adopted: map[string]string{},
-		failed:  map[string]corev1.ContainerStateWaiting{},
-		told:    map[string]uint32{},
+		dirty:     len(known) > 0,
+		known:     known,
+		logged:    logged,
+		backoff:   map[string]Backoff{},
+		adopted:   map[string]string{},
+		unhealthy: map[string]bool{},
+		failed:    map[string]corev1.ContainerStateWaiting{},
+		told:      map[string]uint32{},
 	}
 	s.mu.Lock()
 	s.pods[pod.UID] = m
@@ -89,6 +92,18 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 		delete(m.failed, c.Name) // whatever was said when it was started
 		if !ourHash(newest.Annotations[podmill.AnnotationContainerHash]) && m.adopted[newest.ID] == "" {
 			m.adopted[newest.ID] = hashOf(c)
+		}
+	}
+}
+
+// condemned takes over which containers are stopped for their health, and forgets those of them that are gone.
+func (m *memory) condemned(kills []Kill, seen *podmill.RuntimePod) {
+	maps.DeleteFunc(m.unhealthy, func(id string, _ bool) bool {
+		return !anyOf(seen.Containers, func(c *podmill.Container) bool { return c.ID == id })
+	})
+	for i := range kills {
+		if k := &kills[i]; k.Probe != "" {
+			m.unhealthy[k.ID] = true
 		}
 	}
 }

@@ -21,6 +21,7 @@ type options struct {
 	events        podmill.EventRecorder
 	networkReady  func(ctx context.Context) error
 	wake          func(pod types.UID)
+	prober        Prober
 	node          Node
 	observer      Observer
 }
@@ -57,6 +58,10 @@ func WithNetworkReady(ready func(ctx context.Context) error) Option {
 // WithWake says who is called, from a goroutine of its own, when a pod is to be synced again because a back-off is over; the func returns at once.
 // Without it the pod waits for its next sync of another cause.
 func WithWake(wake func(pod types.UID)) Option { return func(o *options) { o.wake = wake } }
+
+// WithProber says who probes containers. Without it they are started and ready as soon as they run, and nothing but their own end
+// restarts them.
+func WithProber(prober Prober) Option { return func(o *options) { o.prober = prober } }
 
 // Node is what containers are told, and judged by, of the node that they run on.
 type Node struct {

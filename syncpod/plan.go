@@ -92,6 +92,9 @@ func (p *planner) ended(name string) (last Record, ended bool) {
 		return known, true
 	}
 	last, _ = recordOf(newest)
+	if p.Unhealthy[newest.ID] && last.ExitCode == 0 {
+		last.ExitCode = lifecycle.ExitUnknown
+	}
 	return last, true
 }
 
@@ -123,18 +126,21 @@ func (p *planner) anythingToStart() bool {
 	})
 }
 
-// initContainers starts what comes next of the init containers and sidecars, and reports whether the app containers may start.
+// initContainers starts what comes next of the init containers and sidecars, and reports whether the app containers may start. A sidecar
+// lets the next one start when it has started, which its startup probe may have a say in; once that one was started, nothing waits for the
+// sidecar any more.
 func (p *planner) initContainers() bool {
 	specs := p.Pod.Spec.InitContainers
 	done := p.appStarted()
 	for i := range specs {
 		c := &specs[i]
 		kind := lifecycle.InitKind(c)
-		if kind == lifecycle.Init && (done || p.succeededHere(c.Name) || p.reached(specs[i+1:])) {
+		passed := done || p.reached(specs[i+1:])
+		if kind == lifecycle.Init && (passed || p.succeededHere(c.Name)) {
 			continue
 		}
 		runs := p.container(c, kind)
-		if !done && !(runs && kind == lifecycle.Sidecar) {
+		if !passed && !(runs && kind == lifecycle.Sidecar && p.started(c.Name)) {
 			return false
 		}
 	}
@@ -145,6 +151,12 @@ func (p *planner) initContainers() bool {
 // collected.
 func (p *planner) reached(later []corev1.Container) bool {
 	return anyOf(later, func(c *corev1.Container) bool { return p.ranHere(c.Name) })
+}
+
+// started reports that a container that runs has started, as far as its startup probe goes.
+func (p *planner) started(name string) bool {
+	health, probed := p.Health[p.Seen.Container(name).ID]
+	return !probed || health.Started
 }
 
 func (p *planner) succeededHere(name string) bool {
@@ -163,6 +175,8 @@ func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "it has not run yet")
 	case !p.killed(newest):
 		return true
+	case p.Health[newest.ID].Failed != "":
+		return false // it starts again when it has ended, after its back-off
 	case newest.State == podmill.StateCreated || p.changed(c, newest):
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "in place of the one before")
 	case lifecycle.Restarts(p.Pod, c, kind, lifecycle.ExitUnknown):

@@ -2,6 +2,7 @@ package syncpod
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,10 +32,44 @@ func (p *planner) killStrays() {
 			p.kill(c, grace, `Container is in "unknown" state, try killing it before restart`)
 		case p.Sandbox == nil || c.SandboxID != p.Sandbox.ID:
 			p.kill(c, grace, "Stopping container "+c.Name)
-		case spec != nil && kind != lifecycle.Init && p.changed(spec, c):
-			p.kill(c, grace, fmt.Sprintf("Container %s definition changed, will be restarted", c.Name))
+		case spec == nil || kind == lifecycle.Init:
+		case p.changed(spec, c):
+			p.kill(c, grace, called(kind, c.Name)+" definition changed"+restarted(kind, true))
+		case p.Health[c.ID].Failed != "":
+			p.killUnhealthy(spec, kind, c)
 		}
 	}
+}
+
+// killUnhealthy kills a container of which a probe asks that. When it is seen to have ended, it starts again as any other that has failed.
+func (p *planner) killUnhealthy(spec *corev1.Container, kind lifecycle.Kind, c *podmill.Container) {
+	failed := p.Health[c.ID].Failed
+	grace, probe := graceOf(p.Pod), spec.LivenessProbe
+	if failed == podmill.ProbeStartup {
+		probe = spec.StartupProbe
+	}
+	if probe != nil && probe.TerminationGracePeriodSeconds != nil {
+		grace = time.Duration(*probe.TerminationGracePeriodSeconds) * time.Second
+	}
+	p.kill(c, max(minimumGrace, grace), fmt.Sprintf("%s failed %s probe%s",
+		called(kind, c.Name), strings.ToLower(string(failed)), restarted(kind, lifecycle.RestartsOnFailure(p.Pod, spec, kind))))
+	p.Kill[len(p.Kill)-1].Probe = failed
+}
+
+// called is what the kubelet calls a container when it says why it kills it.
+func called(kind lifecycle.Kind, name string) string {
+	if kind == lifecycle.Sidecar {
+		return "Init container " + name
+	}
+	return "Container " + name
+}
+
+// restarted is how the kubelet ends such a sentence. Of sidecars it goes without saying.
+func restarted(kind lifecycle.Kind, again bool) string {
+	if again && kind != lifecycle.Sidecar {
+		return ", will be restarted"
+	}
+	return ""
 }
 
 func (p *planner) spec(name string) (*corev1.Container, lifecycle.Kind) {

@@ -32,6 +32,9 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	logged web 3                                            is the next attempt by the logs
 //	backoff web 20s since=1m                                was started a minute ago, after 20s
 //	adopted web#2 img:1                                     was met with another image
+//	probe web liveness|startup grace=5                      is a probe with a grace period of its own
+//	health web#2 starting|failing|failing-startup           is what its probes say
+//	unhealthy web#2                                         was stopped for that
 //	ending left=20s grace=30                                has to end
 //	stopped web#2                                           was stopped
 func TestPlan(t *testing.T) {
@@ -75,7 +78,7 @@ func parse(t *testing.T, text string) Input {
 	t.Helper()
 	in := Input{
 		Seen: &podmill.RuntimePod{}, Known: map[string]Record{}, Logged: map[string]uint32{}, Backoff: map[string]Backoff{},
-		Adopted: map[string]string{}, Stopped: map[string]bool{},
+		Adopted: map[string]string{}, Stopped: map[string]bool{}, Health: map[string]podmill.Health{}, Unhealthy: map[string]bool{},
 	}
 	for _, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
@@ -120,6 +123,21 @@ func parse(t *testing.T, text string) Input {
 		case "adopted":
 			name, _ := instance(t, words[1])
 			in.Adopted[words[1]] = hashOf(&corev1.Container{Name: name, Image: words[2]})
+		case "probe":
+			spec, _ := (&planner{Input: in}).spec(words[1])
+			grace := int64(number(t, opts["grace"]))
+			probe := &corev1.Probe{TerminationGracePeriodSeconds: &grace}
+			if words[2] == "startup" {
+				spec.StartupProbe = probe
+			} else {
+				spec.LivenessProbe = probe
+			}
+		case "health":
+			in.Health[words[1]] = map[string]podmill.Health{
+				"starting": {}, "failing": {Started: true, Failed: podmill.ProbeLiveness}, "failing-startup": {Failed: podmill.ProbeStartup},
+			}[words[2]]
+		case "unhealthy":
+			in.Unhealthy[words[1]] = true
 		case "ending":
 			in.Termination = &podmill.Termination{Deadline: now.Add(duration(t, opts["left"])), GracePeriodSeconds: int64(number(t, opts["grace"]))}
 		case "stopped":

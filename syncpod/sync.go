@@ -76,14 +76,15 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory) (*situati
 		return nil, err
 	}
 	m.learn(pod, seen)
+	health := s.probe(pod, seen, false)
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
 	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
-		Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted,
+		Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Health: health, Unhealthy: m.unhealthy,
 	}, time.Now())}
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
-	_, err = s.Reporter.Report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(&now.Actions)})
+	_, err = s.Reporter.Report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(&now.Actions), Health: health})
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
@@ -99,6 +100,14 @@ func (s *Syncer) observe(ctx context.Context, uid types.UID, m *memory) (*podmil
 	}
 	m.dirty = false
 	return seen, nil
+}
+
+// probe has the containers probed that were seen, and returns how they are.
+func (s *Syncer) probe(pod *corev1.Pod, seen *podmill.RuntimePod, ending bool) map[string]podmill.Health {
+	if s.prober == nil {
+		return nil
+	}
+	return s.prober.Probe(pod, seen, ending)
 }
 
 // wakeAt has the pod synced again when its next back-off is over.
@@ -119,6 +128,7 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, now *situa
 		}
 	}
 	m.dirty = true
+	m.condemned(now.Kill, now.seen)
 	unkilled, failed := s.kill(ctx, pod, now.Kill)
 	if failed != nil && now.RunSandbox != nil {
 		return failed // never a second sandbox while something runs in the first

@@ -52,6 +52,14 @@ type Cgroups interface {
 	RemoveCgroup(ctx context.Context, pod types.UID) error
 }
 
+// Prober probes the containers of pods.
+type Prober interface {
+	// Probe takes what was seen of a pod: containers that run are probed from now on, those that are gone are not any more. It returns at once
+	// how they are, by container ID; one that has no probes may be left out. In a pod that is ending, only readiness is still probed. That a
+	// container's health has changed is said by syncing its pod.
+	Probe(pod *corev1.Pod, seen *podmill.RuntimePod, ending bool) map[string]podmill.Health
+}
+
 // Reporter is told how a pod stands, and makes a status of it. Reporting the same again costs nothing.
 type Reporter interface {
 	Report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error)

@@ -49,14 +49,14 @@ func (s *Syncer) warnUnsupported(pod *corev1.Pod, m *memory) {
 		return
 	}
 	m.warned = true
-	if fields := unsupported(pod); len(fields) > 0 {
+	if fields := s.unsupported(pod); len(fields) > 0 {
 		s.event(pod, "", corev1.EventTypeWarning, eventUnsupported,
 			"The pod runs, but these fields have no effect yet: "+strings.Join(fields, ", "))
 	}
 }
 
 // unsupported returns the fields of a pod that are ignored. What cannot be ignored is refused where it is used.
-func unsupported(pod *corev1.Pod) (fields []string) {
+func (s *Syncer) unsupported(pod *corev1.Pod) (fields []string) {
 	add := func(set bool, format string, args ...any) {
 		if set {
 			fields = append(fields, fmt.Sprintf(format, args...))
@@ -72,6 +72,9 @@ func unsupported(pod *corev1.Pod) (fields []string) {
 		path := fmt.Sprintf("spec.%s{%s}", list, c.Name)
 		add(c.Lifecycle != nil && c.Lifecycle.PostStart != nil, "%s.lifecycle.postStart", path)
 		add(c.Lifecycle != nil && c.Lifecycle.PreStop != nil, "%s.lifecycle.preStop", path)
+		if s.prober != nil {
+			continue
+		}
 		add(c.StartupProbe != nil, "%s.startupProbe", path)
 		add(c.LivenessProbe != nil, "%s.livenessProbe", path)
 		add(c.ReadinessProbe != nil, "%s.readinessProbe", path)

@@ -27,6 +27,35 @@ func TestContainersComeInStartOrderWithTheirKind(t *testing.T) {
 	}
 }
 
+// A rule that names the code of a kill is about a container that ended by itself with it.
+func TestRestartsOnFailure(t *testing.T) {
+	never, always := corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyAlways
+	on137 := []corev1.ContainerRestartRule{{
+		Action:    corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{137}},
+	}}
+	for _, tt := range []struct {
+		name      string
+		pod       corev1.RestartPolicy
+		kind      Kind
+		container corev1.Container
+		want      bool
+	}{
+		{"on failure", corev1.RestartPolicyOnFailure, App, corev1.Container{}, true},
+		{"never", corev1.RestartPolicyNever, App, corev1.Container{}, false},
+		{"never, with a rule", corev1.RestartPolicyNever, App, corev1.Container{RestartPolicy: &never, RestartPolicyRules: on137}, false},
+		{"own policy before the pod's", corev1.RestartPolicyNever, App, corev1.Container{RestartPolicy: &always}, true},
+		{"sidecar of never", corev1.RestartPolicyNever, Sidecar, corev1.Container{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: tt.pod}}
+			if got := RestartsOnFailure(pod, &tt.container, tt.kind); got != tt.want {
+				t.Errorf("RestartsOnFailure = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestRestarts(t *testing.T) {
 	never := corev1.ContainerRestartPolicyNever
 	on42 := []corev1.ContainerRestartRule{{

@@ -23,11 +23,7 @@ func Restarts(pod *corev1.Pod, c *corev1.Container, kind Kind, code int32) bool 
 	case ruleRestarts(c, code):
 		return true
 	}
-	policy := pod.Spec.RestartPolicy
-	if c.RestartPolicy != nil {
-		policy = corev1.RestartPolicy(*c.RestartPolicy)
-	}
-	switch policy {
+	switch policyOf(pod, c) {
 	case corev1.RestartPolicyNever:
 		return false
 	case corev1.RestartPolicyOnFailure:
@@ -35,6 +31,20 @@ func Restarts(pod *corev1.Pod, c *corev1.Container, kind Kind, code int32) bool 
 	default: // Always is what the API defaults to
 		return true
 	}
+}
+
+// RestartsOnFailure reports whether a container runs again after it was stopped because it had failed. Rules have no say in that:
+// they are about the exit codes of containers that end by themselves.
+func RestartsOnFailure(pod *corev1.Pod, c *corev1.Container, kind Kind) bool {
+	return kind == Sidecar || policyOf(pod, c) != corev1.RestartPolicyNever
+}
+
+// policyOf returns a container's own restart policy, or else the pod's.
+func policyOf(pod *corev1.Pod, c *corev1.Container) corev1.RestartPolicy {
+	if c.RestartPolicy != nil {
+		return corev1.RestartPolicy(*c.RestartPolicy)
+	}
+	return pod.Spec.RestartPolicy
 }
 
 // ruleRestarts reports whether one of the container's rules says Restart for the code. The only other action, RestartAllContainers, is
