@@ -19,9 +19,9 @@ import (
 // many is a syncer of pods that need nothing, which says so.
 type many struct{ synced func() }
 
-func (m many) SyncPod(context.Context, *corev1.Pod) (bool, error) {
+func (m many) SyncPod(context.Context, *corev1.Pod) (*podmill.Kill, error) {
 	m.synced()
-	return false, nil
+	return nil, nil
 }
 func (m many) SyncTerminatingPod(context.Context, *corev1.Pod, podmill.Termination) error { return nil }
 func (m many) SyncTerminatingRuntimePod(context.Context, *podmill.RuntimePod) error       { return nil }

@@ -14,10 +14,10 @@ import (
 // printer is a Syncer whose pods run on paper.
 type printer struct{ synced chan struct{} }
 
-func (p printer) SyncPod(_ context.Context, pod *corev1.Pod) (finished bool, err error) {
+func (p printer) SyncPod(_ context.Context, pod *corev1.Pod) (end *podmill.Kill, err error) {
 	fmt.Println("run", pod.Name, "with", pod.Spec.Containers[0].Image)
 	p.synced <- struct{}{}
-	return false, nil
+	return nil, nil
 }
 
 func (p printer) SyncTerminatingPod(_ context.Context, pod *corev1.Pod, t podmill.Termination) error {

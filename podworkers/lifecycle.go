@@ -180,8 +180,8 @@ func (l *life) begin(now time.Time) call {
 // abort says that the sync in flight is cancelled for a reason that has nothing to do with the pod.
 func (l *life) abort() { l.cancelled = true }
 
-// end takes the outcome of the sync that began in the state during.
-func (l *life) end(during State, finished bool, err error, now time.Time, p pace) effects {
+// end takes the outcome of the sync that began in the state during; own is the end that the pod comes to by itself.
+func (l *life) end(during State, own *podmill.Kill, err error, now time.Time, p pace) effects {
 	cancelled := l.cancelled
 	l.running, l.cancelled = false, false
 	switch {
@@ -197,8 +197,8 @@ func (l *life) end(during State, finished bool, err error, now time.Time, p pace
 	}
 	l.failures, l.err = 0, nil
 	switch {
-	case l.state == Syncing && finished:
-		return l.kill(podmill.Kill{}, ended, now)
+	case l.state == Syncing && own != nil:
+		return l.kill(*own, ended, now)
 	case l.state == Syncing:
 		l.wake = p.next(now)
 	case l.state == Terminating && l.pod == nil:

@@ -112,7 +112,11 @@ func (w *witness) finish(t *rapid.T, finished bool, err error) {
 	if during == Syncing && before == Syncing && finished && err == nil {
 		w.kills, w.wasDone = append(w.kills, asked{w.now, corev1.DefaultTerminationGracePeriodSeconds}), true
 	}
-	w.end(during, finished, err, w.now, pace{resync: time.Minute, backoff: time.Second, maxBackoff: 10 * time.Second})
+	var own *podmill.Kill
+	if finished {
+		own = &podmill.Kill{}
+	}
+	w.end(during, own, err, w.now, pace{resync: time.Minute, backoff: time.Second, maxBackoff: 10 * time.Second})
 	switch {
 	case err != nil && w.state != before:
 		t.Fatalf("a failure leads from %v to %v", before, w.state)

@@ -19,9 +19,9 @@ func times(t *testing.T, d time.Duration, err func(n int) error, opts ...podwork
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{began: time.Now()}
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) {
 			at = append(at, time.Since(s.began))
-			return false, err(len(at))
+			return nil, err(len(at))
 		}
 		w := podworkers.New(s, opts...)
 		w.Update(pod("a"))
@@ -74,7 +74,7 @@ func TestASyncThatFailsIsRepeatedLaterAndLater(t *testing.T) {
 
 func TestEachStateStartsWithoutTheTroublesOfTheOneBefore(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return false, errSync }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) { return nil, errSync }
 		w.Update(pod("a"))
 		pass(time.Hour)
 		if p := w.Pods()[0]; p.Failures < 100 || !errors.Is(p.Err, errSync) {
@@ -124,13 +124,13 @@ func TestARetryComesBeforeAResync(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		w.Update(pod("a"))
 		w.Update(pod("b"))
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) {
 			if failed.IsZero() {
 				failed = time.Now()
-				return false, errSync
+				return nil, errSync
 			}
 			took = time.Since(failed)
-			return false, nil
+			return nil, nil
 		}
 		w.Sync("a")
 		pass(time.Second)
@@ -143,10 +143,10 @@ func TestARetryComesBeforeAResync(t *testing.T) {
 func TestAHintShortensABackoffToItsFirstStep(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		n := 0
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) {
 			n++
 			w.Sync("a") // what a failing sync does makes the runtime send events
-			return false, errSync
+			return nil, errSync
 		}
 		w.Update(pod("a"))
 		pass(10 * time.Second)
@@ -166,12 +166,12 @@ func TestOneStuckPodDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unblock := make(chan struct{})
 		var synced atomic.Int32
-		s := &story{SyncPodFunc: func(_ context.Context, pod *corev1.Pod) (bool, error) {
+		s := &story{SyncPodFunc: func(_ context.Context, pod *corev1.Pod) (*podmill.Kill, error) {
 			if pod.Namespace == "stuck" {
 				<-unblock
 			}
 			synced.Add(1)
-			return false, nil
+			return nil, nil
 		}}
 		w := podworkers.New(s)
 		both := func(uid string) {
@@ -197,10 +197,10 @@ func TestOneStuckPodDelaysNoOther(t *testing.T) {
 func TestABoundOnParallelSyncs(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		var running, most atomic.Int32
-		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (*podmill.Kill, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
-			return false, sleep(ctx, time.Second)
+			return nil, sleep(ctx, time.Second)
 		}
 		for _, uid := range []string{"a", "b", "c", "d", "e"} {
 			w.Update(pod(uid))

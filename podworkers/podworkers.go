@@ -28,9 +28,9 @@ var (
 // until it has, nothing else can happen to its pod. An error means that the call is repeated after a back-off; one that is
 // returned because ctx was cancelled counts for nothing. Pods are shared and read-only.
 type Syncer interface {
-	// SyncPod makes the pod run as its spec says. finished says that its work is done, by itself and for good, and that it goes on
-	// to terminate. When ctx ends for [ErrTerminating], no container may be started any more; the results are ignored.
-	SyncPod(ctx context.Context, pod *corev1.Pod) (finished bool, err error)
+	// SyncPod makes the pod run as its spec says. Where end is not nil it has to end for a reason of its own and goes on to terminate: the zero
+	// value says that its work is done, a Reason why it ends before that, such as that its deadline has passed. When ctx ends for [ErrTerminating], no container may be started any more; the results are ignored.
+	SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kill, err error)
 	// SyncTerminatingPod stops the pod's containers and returns nil when none runs any more; from then on none may be started. A
 	// call is cancelled and made again when the deadline comes nearer. It is called for a pod that was never started as well, for
 	// an agent that ran before may have left something.

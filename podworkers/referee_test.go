@@ -122,8 +122,8 @@ func (r *referee) suffer(ctx context.Context, m mood) error {
 	return ctx.Err()
 }
 
-func (r *referee) SyncPod(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	return r.call(ctx, pod.UID, "sync", func(rec *record) {
+func (r *referee) SyncPod(ctx context.Context, pod *corev1.Pod) (*podmill.Kill, error) {
+	finished, err := r.call(ctx, pod.UID, "sync", func(rec *record) {
 		r.begins(rec, pod, nothing, synced)
 		switch {
 		case rec.newest == nil || rec.ends:
@@ -140,6 +140,10 @@ func (r *referee) SyncPod(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	}, func(rec *record, finished bool) {
 		rec.ends = rec.ends || finished
 	})
+	if finished {
+		return &podmill.Kill{}, err
+	}
+	return nil, err
 }
 
 func (r *referee) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // story is a Syncer that writes down what it is told to do and when, and does it as the test says. What the test does not
 // say succeeds at once.
 type story struct {
-	SyncPodFunc func(ctx context.Context, pod *corev1.Pod) (bool, error)
+	SyncPodFunc func(ctx context.Context, pod *corev1.Pod) (*podmill.Kill, error)
 	StopFunc    func(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error
 	OrphanFunc  func(ctx context.Context, pod *podmill.RuntimePod) error
 	CleanFunc   func(ctx context.Context, pod *corev1.Pod) error
@@ -50,10 +50,10 @@ func (s *story) told() string {
 	return strings.Join(s.lines, "\n")
 }
 
-func (s *story) SyncPod(ctx context.Context, pod *corev1.Pod) (bool, error) {
+func (s *story) SyncPod(ctx context.Context, pod *corev1.Pod) (*podmill.Kill, error) {
 	s.note("sync %s", version(pod))
 	if s.SyncPodFunc == nil {
-		return false, nil
+		return nil, nil
 	}
 	return s.SyncPodFunc(ctx, pod)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/podmill/podmill"
 )
 
 // The goroutines: Run itself, which waits for the schedule, and those that sync. Everything that they share is under the
@@ -159,7 +161,7 @@ func (w *Workers) work(c *crew) {
 		w.mu.Unlock()
 
 		w.opts.observer.syncStarted(inc.ref, todo.during)
-		finished, err := todo.carryOut(ctx, w.syncer)
+		end, err := todo.carryOut(ctx, w.syncer)
 		now := time.Now()
 		w.opts.observer.syncEnded(inc.ref, todo.during, now.Sub(began), err)
 		if err != nil && ctx.Err() == nil {
@@ -171,22 +173,22 @@ func (w *Workers) work(c *crew) {
 		w.mu.Lock()
 		inc.cancel = nil
 		from := inc.state
-		w.step(inc, from, inc.end(todo.during, finished, err, now, pace))
+		w.step(inc, from, inc.end(todo.during, end, err, now, pace))
 	}
 	c.size--
 	w.mu.Unlock()
 }
 
 // carryOut calls the Syncer.
-func (c *call) carryOut(ctx context.Context, s Syncer) (finished bool, err error) {
+func (c *call) carryOut(ctx context.Context, s Syncer) (end *podmill.Kill, err error) {
 	switch {
 	case c.during == Syncing:
 		return s.SyncPod(ctx, c.pod)
 	case c.during == Terminating && c.pod == nil:
-		return false, s.SyncTerminatingRuntimePod(ctx, c.seen)
+		return nil, s.SyncTerminatingRuntimePod(ctx, c.seen)
 	case c.during == Terminating:
-		return false, s.SyncTerminatingPod(ctx, c.pod, c.stop)
+		return nil, s.SyncTerminatingPod(ctx, c.pod, c.stop)
 	default:
-		return false, s.SyncTerminatedPod(ctx, c.pod)
+		return nil, s.SyncTerminatedPod(ctx, c.pod)
 	}
 }

@@ -47,12 +47,12 @@ func TestSyncsRunOnlyWithinRun(t *testing.T) {
 func TestTheEndOfRunCancelsAndAwaitsTheSyncsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &story{began: time.Now()}
-		s.SyncPodFunc = func(ctx context.Context, pod *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(ctx context.Context, pod *corev1.Pod) (*podmill.Kill, error) {
 			err := sleep(ctx, time.Hour)
 			s.note("cancelled: %v", context.Cause(ctx))
 			time.Sleep(3 * time.Second)
 			s.note("ends")
-			return false, err
+			return nil, err
 		}
 		w := podworkers.New(s, podworkers.WithParallel(1))
 		w.Update(pod("a"))
@@ -117,13 +117,16 @@ func TestASecondRunIsRefused(t *testing.T) {
 
 func TestASyncerMayCallTheWorkers(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(ctx context.Context, p *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(ctx context.Context, p *corev1.Pod) (*podmill.Kill, error) {
 			w.Sync(p.UID)
 			w.Workers.Update(pod("a", v("2")))
 			done := w.Workers.Kill(p.UID, after(1))
 			w.Pods()
 			<-ctx.Done()
-			return isClosed(done), ctx.Err()
+			if isClosed(done) {
+				return &podmill.Kill{}, ctx.Err()
+			}
+			return nil, ctx.Err()
 		}
 		w.Update(pod("a"))
 		s.expect(t, `
@@ -142,7 +145,7 @@ func TestTheObserverSeesEveryStepInOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf(format, args...))
 	}
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) { return false, sleep(ctx, time.Hour) }
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (*podmill.Kill, error) { return nil, sleep(ctx, time.Hour) }
 		s.StopFunc = stopsIn(2 * time.Second)
 		failures := []error{errSync, nil}
 		s.CleanFunc = func(context.Context, *corev1.Pod) error {
@@ -186,11 +189,11 @@ func TestFailuresAreLoggedAndCancellationsAreNot(t *testing.T) {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		s := &story{began: time.Now()}
-		s.SyncPodFunc = func(ctx context.Context, p *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(ctx context.Context, p *corev1.Pod) (*podmill.Kill, error) {
 			if p.UID == "a" {
-				return false, errSync
+				return nil, errSync
 			}
-			return false, sleep(ctx, time.Hour)
+			return nil, sleep(ctx, time.Hour)
 		}
 		w := podworkers.New(s)
 		w.Update(pod("a"))

@@ -125,7 +125,7 @@ func TestANearerDeadlineDoesNotWaitForABackoff(t *testing.T) {
 
 func TestTheGraceStartsToRunWhenTheStopBegins(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { time.Sleep(time.Minute); return false, nil }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) { time.Sleep(time.Minute); return nil, nil }
 		w.Update(pod("a"))
 		pass(time.Second)
 		w.Kill("a", after(10))
@@ -155,9 +155,25 @@ func TestTheFirstReasonIsTheReason(t *testing.T) {
 	})
 }
 
+// B049: a pod whose time is up ends by itself, and yet for a reason.
+func TestAPodMayEndByItselfForAReason(t *testing.T) {
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) {
+			return &podmill.Kill{Reason: "DeadlineExceeded"}, nil
+		}
+		s.StopFunc = untilDeadline
+		w.Update(pod("a"))
+		pass(time.Minute)
+		s.expect(t, `
+			0s sync a
+			0s stop a by 30s DeadlineExceeded
+			30s clean a`)
+	})
+}
+
 func TestAPodThatEndedByItselfEndedForNoOtherReason(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) { return &podmill.Kill{}, nil }
 		s.StopFunc = untilDeadline
 		w.Update(pod("a"))
 		pass(time.Second)

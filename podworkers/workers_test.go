@@ -33,7 +33,9 @@ func TestAPodIsSyncedWhenItComesChangesOrSomethingHappens(t *testing.T) {
 
 func TestWhatIsSaidDuringASyncLeadsToOneMore(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) { return false, sleep(ctx, 10*time.Second) }
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (*podmill.Kill, error) {
+			return nil, sleep(ctx, 10*time.Second)
+		}
 		w.Update(pod("a", v("1")))
 		pass(time.Second)
 		for range 1000 {
@@ -79,7 +81,7 @@ func TestARemovedPodIsStoppedCleanedUpAndForgotten(t *testing.T) {
 func TestAKillOutlivesLaterUpdates(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		unblock := make(chan struct{})
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { <-unblock; return false, nil }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) { <-unblock; return nil, nil }
 		w.Update(pod("a", v("1")))
 		synctest.Wait()
 		w.Update(pod("a", v("2")))
@@ -104,10 +106,10 @@ func TestAKillOutlivesLaterUpdates(t *testing.T) {
 // B017: a pod that is deleted during a long image pull does not wait for the pull.
 func TestTerminationCancelsTheSyncInFlight(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) {
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (*podmill.Kill, error) {
 			err := sleep(ctx, 1700*time.Second)
 			s.note("pull ends: %v", context.Cause(ctx))
-			return true, err
+			return &podmill.Kill{}, err
 		}
 		w.Update(pod("a"))
 		pass(5 * time.Second)
@@ -157,7 +159,7 @@ func TestAPodThatHadEndedIsOnlyTornDown(t *testing.T) {
 
 func TestAPodWhoseWorkIsDoneTerminates(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) { return &podmill.Kill{}, nil }
 		w.Update(pod("a"))
 		s.expect(t, `
 			0s sync a
@@ -169,7 +171,7 @@ func TestAPodWhoseWorkIsDoneTerminates(t *testing.T) {
 
 func TestADeletionAfterTheEndIsPassedOnOnce(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return true, nil }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) { return &podmill.Kill{}, nil }
 		w.Update(pod("a", v("1")))
 		pass(time.Hour)
 		s.told()
@@ -206,7 +208,7 @@ func TestNothingIsDoneForAPodThatIsForgotten(t *testing.T) {
 		w.Update(pod("waiting", phase(corev1.PodFailed)))
 		s.CleanFunc = func(context.Context, *corev1.Pod) error { return errSync }
 		w.Update(pod("failing", podmilltest.Deleted(0)))
-		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (bool, error) { return false, sleep(ctx, time.Minute) }
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (*podmill.Kill, error) { return nil, sleep(ctx, time.Minute) }
 		w.Update(pod("busy"))
 		w.Update(pod("waiting", podmilltest.Deleted(0)))
 		s.told()
@@ -283,7 +285,12 @@ func TestNonsenseIsIgnored(t *testing.T) {
 func TestWhatComesUpOfAFinishedPodIsCleanedUp(t *testing.T) {
 	withWorkers(t, func(t *testing.T, w calm, s *story) {
 		cleans := 0
-		s.SyncPodFunc = func(context.Context, *corev1.Pod) (bool, error) { return cleans == 0, nil }
+		s.SyncPodFunc = func(context.Context, *corev1.Pod) (*podmill.Kill, error) {
+			if cleans > 0 {
+				return nil, nil
+			}
+			return &podmill.Kill{}, nil
+		}
 		s.CleanFunc = func(context.Context, *corev1.Pod) error {
 			if cleans++; cleans == 2 {
 				return errors.New("not now")

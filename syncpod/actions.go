@@ -31,7 +31,9 @@ type Actions struct {
 	Waiting map[string]corev1.ContainerStateWaiting
 	// Until is when to plan again although nothing has happened; zero if there is no such time.
 	Until time.Time
-	// Finished says that the pod has nothing more to do: its work is done or, where it has to end, all has stopped.
+	// End is set where the pod has to be terminated: it is zero where the pod's work is done, and else has the reason.
+	End *podmill.Kill
+	// Finished says of a pod that is being terminated that all has stopped.
 	Finished bool
 }
 
@@ -104,7 +106,10 @@ func (a *Actions) String() string {
 	if !a.Until.IsZero() {
 		line("plan again at %s", a.Until.UTC().Format(time.RFC3339))
 	}
-	if a.Finished {
+	switch {
+	case a.End != nil && a.End.Reason != "":
+		line("end: %s: %s", a.End.Reason, a.End.Message)
+	case a.End != nil || a.Finished:
 		line("finished")
 	}
 	if len(lines) == 0 {

@@ -61,7 +61,7 @@ func BenchmarkPlanNothingToDo(b *testing.B) {
 	b.Run("plan", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if a := Plan(in, now); !a.Idle() || a.Finished {
+			if a := Plan(in, now); !a.Idle() || a.End != nil {
 				b.Fatalf("there is something to do:\n%s", &a)
 			}
 		}

@@ -17,6 +17,8 @@ type Input struct {
 	Sandbox        *podmill.Sandbox
 	SandboxAttempt uint32
 	SandboxWhy     string
+	// Active is since when the pod counts as active, for its deadline.
+	Active time.Time
 	// Known is what is remembered of each container's newest instance, in case that the runtime has lost it.
 	Known map[string]Record
 	// Logged is one more than the highest attempt of which the log directory has a file.

@@ -15,7 +15,9 @@ import (
 // is in the runtime, the pod's last status, or its directory. It belongs to whoever syncs the pod.
 type memory struct {
 	// dirty says that the pod may have changed since it was last looked at, by what the syncer did itself.
-	dirty   bool
+	dirty bool
+	// active is since when the pod counts as active.
+	active  time.Time
 	known   map[string]Record
 	logged  map[string]uint32
 	backoff map[string]Backoff
@@ -51,6 +53,7 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		// That a pod which has run was not heard of so far is not enough to believe that it is gone: one that is never restarted would have failed
 		// for good. So it is looked at first.
 		dirty:     len(known) > 0,
+		active:    activeSince(&pod.Status, time.Now()),
 		known:     known,
 		logged:    logged,
 		backoff:   map[string]Backoff{},

@@ -224,7 +224,7 @@ func TestPlansKeepTheInvariantsAndSettle(t *testing.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(0, 25).Draw(t, "steps") {
 			a := w.plan()
-			if a.Finished {
+			if a.Finished || a.End != nil {
 				if !a.Idle() {
 					t.Fatalf("finished, and still to do:\n%s", &a)
 				}
@@ -243,7 +243,7 @@ func (w *world) settle() {
 		a := w.plan()
 		inits := w.succeedInits()
 		switch {
-		case a.Finished:
+		case (a.Finished || a.End != nil):
 			return
 		case a.Idle() && !inits && a.Until.IsZero():
 			w.checkSettled()
@@ -298,7 +298,7 @@ func TestTerminationEnds(t *testing.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
 			a := w.plan()
-			if a.Finished {
+			if a.Finished || a.End != nil {
 				break
 			}
 			w.carryOut(a)
@@ -316,7 +316,7 @@ func TestTerminationEnds(t *testing.T) {
 				}
 			}
 			w.carryOut(a)
-			if a.Finished {
+			if a.Finished || a.End != nil {
 				return
 			}
 		}

@@ -21,7 +21,9 @@ func Plan(in Input, now time.Time) Actions {
 	case in.Termination != nil:
 		p.end()
 	case over(in.Pod) || p.done():
-		p.Finished = true
+		p.End = &podmill.Kill{}
+	case p.timeIsUp():
+		p.End = outOfTime()
 	default:
 		p.reconcile()
 	}
@@ -96,6 +98,15 @@ func (p *planner) ended(name string) (last Record, ended bool) {
 		last.ExitCode = lifecycle.ExitUnknown
 	}
 	return last, true
+}
+
+// timeIsUp reports that the pod has been active for as long as it may, and sees to it that the moment is not missed.
+func (p *planner) timeIsUp() bool {
+	at, limited := activeDeadline(p.Pod, p.Active)
+	if limited {
+		p.planAgain(at)
+	}
+	return limited && !p.now.Before(at)
 }
 
 // appStarted reports that an app container was started in the sandbox, which proves that the init containers are done.
@@ -227,8 +238,12 @@ func (p *planner) wait(name string, delay time.Duration, until time.Time) {
 		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 			delay, name, p.Pod.Name, p.Pod.Namespace, p.Pod.UID),
 	}
-	if p.Until.IsZero() || until.Before(p.Until) {
-		p.Until = until
+	p.planAgain(until)
+}
+
+func (p *planner) planAgain(at time.Time) {
+	if at.After(p.now) && (p.Until.IsZero() || at.Before(p.Until)) {
+		p.Until = at
 	}
 }
 

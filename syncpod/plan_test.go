@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podmilltest"
@@ -26,6 +27,7 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //
 //	pod Always init:a sidecar:s app:web=img:2 grace=5 phase=Failed   is the pod, with containers in the order of the spec
 //	sandbox 1 [dead]                                        is a sandbox, used unless it is dead
+//	active 20s                                              is for how long the pod has been active, of its deadline=30
 //	new 1 WHY                                               asks for a new one
 //	seen web#2 running|exited|created|unknown [exit=1] [ago=3s] [in=0] [image=img:1] [hash=foreign|none]
 //	known web#2 [exit=1] [ago=3s] [in=0]                    is remembered, beyond the runtime
@@ -106,6 +108,8 @@ func parse(t *testing.T, text string) Input {
 			}
 		case "new":
 			in.Sandbox, in.SandboxAttempt, in.SandboxWhy = nil, number(t, words[1]), strings.Join(words[2:], " ")
+		case "active":
+			in.Active = now.Add(-duration(t, words[1]))
 		case "seen":
 			in.Seen.Containers = append(in.Seen.Containers, parseSeen(t, words, opts, ago("ago")))
 		case "known":
@@ -168,6 +172,9 @@ func parsePod(words []string, opts map[string]string) *corev1.Pod {
 		mods = append(mods, podmilltest.Grace(time.Duration(g)*time.Second))
 	}
 	pod := podmilltest.Pod("shop/cart", mods...)
+	if s, err := strconv.ParseInt(opts["deadline"], 10, 64); err == nil {
+		pod.Spec.ActiveDeadlineSeconds = &s
+	}
 	pod.Status.Phase = corev1.PodPhase(opts["phase"])
 	return pod
 }
@@ -251,6 +258,26 @@ func TestBackoff(t *testing.T) {
 	want := "0s 10s 20s 40s 1m20s 2m40s 5m0s 5m0s 0s 10s 20s 40s"
 	if got := strings.Join(waits, " "); got != want {
 		t.Errorf("waits\n%s, want\n%s", got, want)
+	}
+}
+
+// B049: a clock that was set back, or forward and back again, does not give a pod more time than it has.
+func TestActiveSince(t *testing.T) {
+	at := func(d time.Duration) *corev1.PodStatus {
+		start := metav1.NewTime(now.Add(d))
+		return &corev1.PodStatus{StartTime: &start}
+	}
+	for name, tt := range map[string]struct {
+		status *corev1.PodStatus
+		want   time.Duration
+	}{
+		"never told":      {&corev1.PodStatus{}, 0},
+		"a while ago":     {at(-15 * time.Second), -15 * time.Second},
+		"in time to come": {at(time.Hour), 0},
+	} {
+		if got := activeSince(tt.status, now).Sub(now); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ const (
 
 	eventBackOff           = "BackOff"
 	eventCreated           = "Created"
+	eventDeadlineExceeded  = "DeadlineExceeded"
 	eventFailed            = "Failed"
 	eventFailedCgroup      = "FailedCreatePodContainer"
 	eventFailedDirectories = "FailedToMakePodDataDirectories"

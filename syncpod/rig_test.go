@@ -108,13 +108,17 @@ func (r *rig) work(pod *corev1.Pod, d time.Duration) (finished bool) {
 		case <-retry:
 		}
 		retry = nil
-		finished, err := r.SyncPod(r.t.Context(), pod)
+		end, err := r.SyncPod(r.t.Context(), pod)
 		if err != nil {
 			r.rt.Log().Note("error: %s", firstLine(err))
 			retry = time.After(time.Second)
 		}
-		if finished {
-			r.rt.Log().Note("finished")
+		if end != nil {
+			if end.Reason != "" {
+				r.rt.Log().Note("end: %s", end.Reason)
+			} else {
+				r.rt.Log().Note("finished")
+			}
 			cancel()
 			return true
 		}

@@ -14,27 +14,35 @@ import (
 )
 
 // SyncPod makes what the runtime holds of a pod into what its spec wants: it looks, plans, reports, acts, and looks again until nothing is
-// left to do. It does not wait for containers to end; whoever sees that syncs again. finished says that the pod's work is done by
-// itself, and that it has to be terminated.
+// left to do. It does not wait for containers to end; whoever sees that syncs again. An end that is not nil says that the pod has to be terminated: its
+// work is done by itself or, with the reason DeadlineExceeded, it has been active for as long as it may.
 //
 // An error means that not all could be done, and names each thing; what could be done beside it was. Where ctx ends, nothing new is begun: no container is
 // created or started after that.
-func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (finished bool, err error) {
+func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kill, err error) {
 	m, err := s.remember(pod)
 	if err != nil {
 		err = s.tellFailure(ctx, pod, eventFailedDirectories, "error making pod data directories: ", err)
-		return false, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
+		return nil, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
 	}
 	s.warnUnsupported(pod, m)
-	finished, err = s.settle(ctx, pod, m)
-	if err != nil {
-		return false, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
+	ctx, cancel := untilDeadline(ctx, pod, m.active)
+	defer cancel()
+	end, err = s.settle(ctx, pod, m)
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errOutOfTime):
+		end = outOfTime()
+	case err != nil:
+		return nil, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
 	}
-	return finished, nil
+	if end != nil && end.Reason != "" {
+		s.event(pod, "", corev1.EventTypeNormal, end.Reason, end.Message)
+	}
+	return end, nil
 }
 
 // settle goes round from look to action until the pod has all it wants. After a failure there is one more look, to report how things stand.
-func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (finished bool, err error) {
+func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (end *podmill.Kill, err error) {
 	// A container can be started twice before its back-off makes it wait, and a sandbox once. A runtime with which that does not end
 	// is lying, or broken, and has to be left alone for a while.
 	limit := 4 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
@@ -42,20 +50,20 @@ func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (finish
 	for round := 0; ; round++ {
 		now, err := s.look(ctx, pod, m)
 		if err != nil {
-			return false, errors.Join(failed, err)
+			return nil, errors.Join(failed, err)
 		}
 		switch {
 		case failed != nil:
-			return false, failed
-		case now.Finished:
-			return true, nil
+			return nil, failed
+		case now.End != nil:
+			return now.End, nil
 		case now.Idle() && round == 0:
 			_, err := s.mountVolumes(ctx, pod)
-			return false, err
+			return nil, err
 		case now.Idle():
-			return false, nil
+			return nil, nil
 		case round == limit:
-			return false, fmt.Errorf("the pod does not settle, there is still to do: %s", now.String())
+			return nil, fmt.Errorf("the pod does not settle, there is still to do: %s", now.String())
 		}
 		s.observer.planned(podmill.RefOf(pod), &now.Actions)
 		failed = s.act(ctx, pod, m, now)
@@ -80,7 +88,7 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory) (*situati
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
 	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
-		Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Health: health, Unhealthy: m.unhealthy,
+		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Health: health, Unhealthy: m.unhealthy,
 	}, time.Now())}
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)

@@ -65,8 +65,8 @@ func TestASyncThatFindsNothingToDoAsksTheRuntimeNothing(t *testing.T) {
 		r.work(pod, 10*time.Second)
 		r.rt.Log().Reset()
 		for range 3 {
-			if finished, err := r.SyncPod(t.Context(), pod); finished || err != nil {
-				t.Fatal(finished, err)
+			if end, err := r.SyncPod(t.Context(), pod); end != nil || err != nil {
+				t.Fatal(end, err)
 			}
 		}
 		if counts := r.rt.Log().Counts(); len(counts) > 0 {
@@ -404,8 +404,8 @@ func TestAPodThatRanIsLookedAtBeforeItIsTakenForGone(t *testing.T) {
 		}
 		r.restart()
 		r.known[pod.UID] = &podmill.RuntimePod{PodRef: podmill.RefOf(pod)}
-		if finished, err := r.SyncPod(t.Context(), pod); finished || err != nil {
-			t.Errorf("finished %v, %v\n%s", finished, err, r.story())
+		if end, err := r.SyncPod(t.Context(), pod); end != nil || err != nil {
+			t.Errorf("end %v, %v\n%s", end, err, r.story())
 		}
 		if diff := cmp.Diff([]string{"web#0 running"}, r.states(pod)); diff != "" {
 			t.Error(diff)
@@ -419,11 +419,10 @@ func TestFieldsWithoutEffectAreNamedOnce(t *testing.T) {
 			podmilltest.InitContainer("migrate", "img:1", podmilltest.Runs("exit 0"), func(c *corev1.Container) {
 				c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
 			}),
-			podmilltest.Container("web", "img:1", func(c *corev1.Container) { c.LivenessProbe = &corev1.Probe{} }),
-			func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64) })
+			podmilltest.Container("web", "img:1", func(c *corev1.Container) { c.LivenessProbe = &corev1.Probe{} }))
 		r.work(pod, 10*time.Second)
 		const want = "event Warning UnsupportedField shop/cart: The pod runs, but these fields have no effect yet: " +
-			"spec.activeDeadlineSeconds, spec.initContainers{migrate}.lifecycle.preStop, spec.containers{web}.livenessProbe"
+			"spec.initContainers{migrate}.lifecycle.preStop, spec.containers{web}.livenessProbe"
 		if n := strings.Count(r.story(), want); n != 1 {
 			t.Errorf("told %d times:\n%s", n, r.story())
 		}

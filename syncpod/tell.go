@@ -62,7 +62,6 @@ func (s *Syncer) unsupported(pod *corev1.Pod) (fields []string) {
 			fields = append(fields, fmt.Sprintf(format, args...))
 		}
 	}
-	add(pod.Spec.ActiveDeadlineSeconds != nil, "spec.activeDeadlineSeconds")
 	add(len(pod.Spec.EphemeralContainers) > 0, "spec.ephemeralContainers")
 	for c, kind := range lifecycle.Containers(pod) {
 		list := "containers"
