@@ -32,6 +32,8 @@ type SandboxSpec struct {
 type ContainerSpec struct {
 	Sandbox   *SandboxSpec // of the sandbox that it runs in
 	SandboxID string
+	// TargetID is the container whose processes this one shares, empty if none.
+	TargetID  string
 	Container *corev1.Container
 	Attempt   uint32
 	// Image is what [ImageStore.PullImage] or [Image].ID gave: it is here, and it is exactly the one to run.

@@ -40,5 +40,10 @@ func ReferenceTo(pod *corev1.Pod, container string) corev1.ObjectReference {
 			ref.FieldPath = "spec.initContainers{" + container + "}"
 		}
 	}
+	for i := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[i].Name == container {
+			ref.FieldPath = "spec.ephemeralContainers{" + container + "}"
+		}
+	}
 	return ref
 }

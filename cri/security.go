@@ -25,6 +25,9 @@ func (t *translation) security(spec *podmill.ContainerSpec) (*runtimeapi.LinuxCo
 	if err != nil {
 		return nil, err
 	}
+	if spec.TargetID != "" {
+		namespaces.Pid, namespaces.TargetId = runtimeapi.NamespaceMode_TARGET, spec.TargetID
+	}
 	out := &runtimeapi.LinuxContainerSecurityContext{
 		NamespaceOptions: namespaces,
 		Privileged:       isTrue(own.Privileged),

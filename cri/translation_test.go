@@ -295,3 +295,17 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// A container may share the processes of another one, which an ephemeral one does that has a target.
+func TestTarget(t *testing.T) {
+	spec := containerSpec(sandboxSpec(testPod()), 0)
+	spec.TargetID = "c-7"
+	config, err := translator(true).container(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := config.GetLinux().GetSecurityContext().GetNamespaceOptions()
+	if got.GetPid() != runtimeapi.NamespaceMode_TARGET || got.GetTargetId() != "c-7" {
+		t.Errorf("namespaces %v", got)
+	}
+}

@@ -27,6 +27,9 @@ type Actions struct {
 	// Remove are dead instances that nobody will ask for any more.
 	Remove []Remove
 
+	// Reset says that every container starts again as if none had run, once Remove is done.
+	Reset bool
+
 	// Waiting says why containers that should run do not, where the reason is known to the plan.
 	Waiting map[string]corev1.ContainerStateWaiting
 	// Until is when to plan again although nothing has happened; zero if there is no such time.
@@ -74,7 +77,7 @@ type Remove struct {
 
 // Idle reports that there is nothing to do now.
 func (a *Actions) Idle() bool {
-	return len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.StopSandboxes && a.RunSandbox == nil
+	return len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.Reset && !a.StopSandboxes && a.RunSandbox == nil
 }
 
 // String returns a line for each action, in order, with the reason.
@@ -99,6 +102,9 @@ func (a *Actions) String() string {
 	}
 	for _, r := range a.Remove {
 		line("remove dead %s#%d", r.Name, r.Attempt)
+	}
+	if a.Reset {
+		line("reset")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Waiting)) {
 		line("wait with %s: %s: %s", name, a.Waiting[name].Reason, a.Waiting[name].Message)

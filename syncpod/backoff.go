@@ -33,12 +33,16 @@ func (b Backoff) Wait(finished, now time.Time) time.Duration {
 	return min(max(0, finished.Add(b.Delay).Sub(now)), b.Delay)
 }
 
-// Next returns the back-off of a container that ended at finished and is started now.
-func (b Backoff) Next(finished, now time.Time) Backoff {
-	if b.Delay == 0 || b.forgotten(finished) {
-		return Backoff{Delay: backoffStart, Since: now}
+// Next returns the back-off of a container that ended at finished and is started now. It is never longer than limit, which may be shorter than
+// the first back-off is by default; zero is five minutes.
+func (b Backoff) Next(finished, now time.Time, limit time.Duration) Backoff {
+	if limit == 0 {
+		limit = backoffMax
 	}
-	return Backoff{Delay: min(2*b.Delay, backoffMax), Since: now}
+	if b.Delay == 0 || b.forgotten(finished) {
+		return Backoff{Delay: min(backoffStart, limit), Since: now}
+	}
+	return Backoff{Delay: min(2*b.Delay, limit), Since: now}
 }
 
 func (b Backoff) forgotten(finished time.Time) bool { return finished.Sub(b.Since) > backoffReset }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -106,7 +107,7 @@ func (s *Syncer) bringUp(
 	if err != nil {
 		return s.tellFailure(ctx, pod, eventFailedDirectories, "error writing /etc/hosts: ", err)
 	}
-	u := &bringingUp{Syncer: s, pod: pod, sandbox: sandbox, hosts: hosts, preparation: p}
+	u := &bringingUp{Syncer: s, pod: pod, seen: now.seen, sandbox: sandbox, hosts: hosts, preparation: p}
 	outcomes := make([]outcome, len(now.Start))
 	var all sync.WaitGroup
 	for i := range now.Start { // 6 or 7
@@ -143,6 +144,7 @@ func (s *Syncer) ensureSandbox(
 type outcome struct {
 	tried   bool // the runtime was asked to start it
 	waiting *corev1.ContainerStateWaiting
+	until   time.Time // when to try again, where that is known
 	err     error
 }
 
@@ -152,7 +154,10 @@ func (m *memory) conclude(start *Start, sandboxID string, o outcome) error {
 	if o.tried {
 		m.backoff[BackoffKey(start.Container)] = start.Backoff
 	}
+	delete(m.held, BackoffKey(start.Container))
 	switch {
+	case !o.until.IsZero():
+		m.held[BackoffKey(start.Container)] = Held{Until: o.until, Waiting: *o.waiting}
 	case o.waiting != nil:
 		m.failed[name] = *o.waiting
 	case o.err == nil && o.tried:

@@ -32,13 +32,15 @@
 // activeDeadlineSeconds counts from the start time in the pod's last status, or else from its first sync, by the monotonic clock; it ends also a pod
 // that still pulls.
 //
+// All containers restart when one ends as its rule RestartAllContainers says: plan_restart.go. Ephemeral containers are started once: plan_ephemeral.go.
+//
 // When a pod ends, containers have its grace period, counted against a deadline that survives a restart of the agent, and which only comes
 // nearer. Containers stop before the sandbox, and the pod is reported as stopped when a look has shown that all have. What it leaves on disk is removed
 // only as far as it is known; mounts are not crossed and links not followed.
 //
 // When the context of a sync ends, nothing is created or started any more. A sync that finds nothing to do asks the runtime nothing.
 //
-// What is not supported is said, never skipped: probes without a prober, hooks and ephemeral containers are named in an event, and the pod runs
+// What is not supported is said, never skipped: probes without a prober, hooks are named in an event, and the pod runs
 // without them; a container with a subPath, a block device or a variable from a file waits with CreateContainerConfigError.
 //
 // # What you implement

@@ -25,6 +25,10 @@ type Input struct {
 	Logged map[string]uint32
 	// Backoff is how long each container last had to wait, by [BackoffKey].
 	Backoff map[string]Backoff
+	// MaxBackoff is the longest such wait; zero is the kubelet's five minutes.
+	MaxBackoff time.Duration
+	// Held are the containers that cannot start before some time, by [BackoffKey].
+	Held map[string]Held
 	// Adopted is, by container ID, the hash to compare with of running containers that carry none of ours: that of the spec with which
 	// they were first met.
 	Adopted map[string]string
@@ -39,6 +43,12 @@ type Input struct {
 	Stopped map[string]bool
 }
 
+// Held is until when a container cannot start, and what it waits for.
+type Held struct {
+	Until   time.Time
+	Waiting corev1.ContainerStateWaiting
+}
+
 // Record is what is remembered of an instance of a container that has run.
 type Record struct {
 	Attempt   uint32
@@ -47,6 +57,8 @@ type Record struct {
 	ExitCode int32
 	// FinishedAt is when it ended, or the last moment in which it is known to have lived; zero where neither is.
 	FinishedAt time.Time
+	// Reset says that it was removed to be started again with all others: it starts in any case.
+	Reset bool
 }
 
 // recordOf returns what to remember of an observed instance; nothing of one that has not run.
@@ -61,7 +73,7 @@ func recordOf(c *podmill.Container) (Record, bool) {
 // recall returns what a pod's last known status tells of its containers.
 func recall(status *corev1.PodStatus) map[string]Record {
 	known := map[string]Record{}
-	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		for i := range list {
 			if r, ok := recallOne(&list[i]); ok {
 				known[list[i].Name] = r
@@ -77,6 +89,7 @@ func recallOne(s *corev1.ContainerStatus) (r Record, ran bool) {
 	if end == nil && s.State.Running == nil {
 		end = s.LastTerminationState.Terminated
 	}
+	r.Reset = s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartAll
 	if end != nil {
 		r.ExitCode, r.FinishedAt = end.ExitCode, end.FinishedAt.Time
 	}

@@ -22,6 +22,8 @@ type memory struct {
 	logged  map[string]uint32
 	backoff map[string]Backoff
 	adopted map[string]string
+	// held are the containers of which it is known when they can be tried again.
+	held map[string]Held
 	// unhealthy are the IDs of containers that were stopped because a probe failed.
 	unhealthy map[string]bool
 	// failed is why the last try to start a container came to nothing.
@@ -58,6 +60,7 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		logged:    logged,
 		backoff:   map[string]Backoff{},
 		adopted:   map[string]string{},
+		held:      map[string]Held{},
 		unhealthy: map[string]bool{},
 		failed:    map[string]corev1.ContainerStateWaiting{},
 		told:      map[string]uint32{},
@@ -97,6 +100,13 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 			m.adopted[newest.ID] = hashOf(c)
 		}
 	}
+	for i := range pod.Spec.EphemeralContainers {
+		name := pod.Spec.EphemeralContainers[i].Name
+		if newest := seen.Container(name); newest != nil && newest.State != podmill.StateCreated {
+			m.known[name], _ = recordOf(newest)
+			delete(m.failed, name)
+		}
+	}
 }
 
 // condemned takes over which containers are stopped for their health, and forgets those of them that are gone.
@@ -107,6 +117,16 @@ func (m *memory) condemned(kills []Kill, seen *podmill.RuntimePod) {
 	for i := range kills {
 		if k := &kills[i]; k.Probe != "" {
 			m.unhealthy[k.ID] = true
+		}
+	}
+}
+
+// reset takes over that all containers start again.
+func (m *memory) reset(pod *corev1.Pod) {
+	for c := range lifecycle.Containers(pod) {
+		if r, ok := m.known[c.Name]; ok {
+			r.Reset = true
+			m.known[c.Name] = r
 		}
 	}
 }

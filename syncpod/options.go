@@ -2,6 +2,7 @@ package syncpod
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,7 @@ type options struct {
 	networkReady  func(ctx context.Context) error
 	wake          func(pod types.UID)
 	prober        Prober
+	maxBackoff    time.Duration
 	node          Node
 	observer      Observer
 }
@@ -62,6 +64,10 @@ func WithWake(wake func(pod types.UID)) Option { return func(o *options) { o.wak
 // WithProber says who probes containers. Without it they are started and ready as soon as they run, and nothing but their own end
 // restarts them.
 func WithProber(prober Prober) Option { return func(o *options) { o.prober = prober } }
+
+// WithMaxRestartDelay is the longest that a container which ends again and again has to wait, 1 s to 5 min, as the kubelet's
+// crashLoopBackOff.maxContainerRestartPeriod. The default is 5 min. The first wait is 10 s, or d where that is shorter.
+func WithMaxRestartDelay(d time.Duration) Option { return func(o *options) { o.maxBackoff = d } }
 
 // Node is what containers are told, and judged by, of the node that they run on.
 type Node struct {

@@ -24,6 +24,7 @@ func Plan(in Input, now time.Time) Actions {
 		p.End = &podmill.Kill{}
 	case p.timeIsUp():
 		p.End = outOfTime()
+	case p.restartAll():
 	default:
 		p.reconcile()
 	}
@@ -51,29 +52,34 @@ func (p *planner) reconcile() {
 		p.StopSandboxes = len(p.Seen.Sandboxes) > 0
 		p.RunSandbox = &RunSandbox{Attempt: p.SandboxAttempt, Why: p.SandboxWhy}
 	}
+	p.ephemeralContainers()
 	if p.initContainers() {
 		for i := range p.Pod.Spec.Containers {
 			p.container(&p.Pod.Spec.Containers[i], lifecycle.App)
 		}
 	}
 	p.removeDead()
+	p.tellReset()
 }
 
 // done reports that the pod's work is over by itself: an init container has failed for good, or every app container has ended for
 // good. Sidecars have no say.
 func (p *planner) done() bool {
+	if anyContainer(p.Pod, p.restartsAll) {
+		return false
+	}
 	if !p.appStarted() {
 		for i := range p.Pod.Spec.InitContainers {
 			c := &p.Pod.Spec.InitContainers[i]
 			last, ended := p.ended(c.Name)
-			if ended && last.ExitCode != 0 && !lifecycle.Restarts(p.Pod, c, lifecycle.InitKind(c), last.ExitCode) {
+			if ended && !last.Reset && last.ExitCode != 0 && !lifecycle.Restarts(p.Pod, c, lifecycle.InitKind(c), last.ExitCode) {
 				return true
 			}
 		}
 	}
 	for i := range p.Pod.Spec.Containers {
 		c := &p.Pod.Spec.Containers[i]
-		if last, ended := p.ended(c.Name); !ended || lifecycle.Restarts(p.Pod, c, lifecycle.App, last.ExitCode) {
+		if last, ended := p.ended(c.Name); !ended || last.Reset || lifecycle.Restarts(p.Pod, c, lifecycle.App, last.ExitCode) {
 			return false
 		}
 	}
@@ -120,7 +126,7 @@ func (p *planner) ranHere(name string) bool {
 		return false
 	}
 	r, ok := p.Known[name]
-	return ok && r.SandboxID == p.Sandbox.ID || anyOf(p.Seen.Containers, func(c *podmill.Container) bool {
+	return ok && !r.Reset && r.SandboxID == p.Sandbox.ID || anyOf(p.Seen.Containers, func(c *podmill.Container) bool {
 		return c.Name == name && c.SandboxID == p.Sandbox.ID && c.State != podmill.StateCreated
 	})
 }
@@ -130,7 +136,7 @@ func (p *planner) anythingToStart() bool {
 	return anyOf(p.Pod.Spec.Containers, func(c *corev1.Container) bool {
 		last, ended := p.ended(c.Name)
 		if ended {
-			return lifecycle.Restarts(p.Pod, c, lifecycle.App, last.ExitCode)
+			return last.Reset || lifecycle.Restarts(p.Pod, c, lifecycle.App, last.ExitCode)
 		}
 		newest := p.Seen.Container(c.Name)
 		return newest == nil || newest.State == podmill.StateCreated || lifecycle.Restarts(p.Pod, c, lifecycle.App, lifecycle.ExitUnknown)
@@ -199,18 +205,26 @@ func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool
 // again starts a container that has ended, if its policy wants that, when its back-off is over. An init container that ended in an older sandbox runs
 // again in any case.
 func (p *planner) again(c *corev1.Container, kind lifecycle.Kind, last Record) {
-	if !lifecycle.Restarts(p.Pod, c, kind, last.ExitCode) && (kind != lifecycle.Init || last.ExitCode != 0) {
+	if !last.Reset && !lifecycle.Restarts(p.Pod, c, kind, last.ExitCode) && (kind != lifecycle.Init || last.ExitCode != 0) {
 		return
 	}
 	backoff := p.Backoff[BackoffKey(c)]
 	if wait := backoff.Wait(last.FinishedAt, p.now); wait > 0 {
-		p.wait(c.Name, backoff.Delay, p.now.Add(wait))
+		p.planAgain(p.now.Add(wait))
+		if !last.Reset { // of which it is told until it starts
+			p.waitWith(c.Name, p.crashLoop(c.Name, backoff.Delay))
+		}
 		return
 	}
-	p.start(c, kind, backoff.Next(last.FinishedAt, p.now), fmt.Sprintf("it ended with %d", last.ExitCode))
+	p.start(c, kind, backoff.Next(last.FinishedAt, p.now, p.MaxBackoff), fmt.Sprintf("it ended with %d", last.ExitCode))
 }
 
 func (p *planner) start(c *corev1.Container, kind lifecycle.Kind, after Backoff, why string) {
+	if held, ok := p.Held[BackoffKey(c)]; ok && p.now.Before(held.Until) {
+		p.waitWith(c.Name, held.Waiting)
+		p.planAgain(held.Until)
+		return
+	}
 	p.Start = append(p.Start, Start{Container: c, Kind: kind, Attempt: p.nextAttempt(c.Name), Backoff: after, Why: why})
 }
 
@@ -228,17 +242,21 @@ func (p *planner) nextAttempt(name string) uint32 {
 	return next
 }
 
-// wait notes a container's back-off, in the kubelet's words: a text that stays the same while the wait lasts makes no new status.
-func (p *planner) wait(name string, delay time.Duration, until time.Time) {
-	if p.Waiting == nil {
-		p.Waiting = map[string]corev1.ContainerStateWaiting{}
-	}
-	p.Waiting[name] = corev1.ContainerStateWaiting{
+// crashLoop is a container's back-off in the kubelet's words: a text that stays the same while the wait lasts makes no new status.
+func (p *planner) crashLoop(name string, delay time.Duration) corev1.ContainerStateWaiting {
+	return corev1.ContainerStateWaiting{
 		Reason: reasonCrashLoop,
 		Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 			delay, name, p.Pod.Name, p.Pod.Namespace, p.Pod.UID),
 	}
-	p.planAgain(until)
+}
+
+// waitWith notes why a container waits.
+func (p *planner) waitWith(name string, why corev1.ContainerStateWaiting) {
+	if p.Waiting == nil {
+		p.Waiting = map[string]corev1.ContainerStateWaiting{}
+	}
+	p.Waiting[name] = why
 }
 
 func (p *planner) planAgain(at time.Time) {

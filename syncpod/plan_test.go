@@ -34,6 +34,10 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	logged web 3                                            is the next attempt by the logs
 //	backoff web 20s since=1m                                was started a minute ago, after 20s
 //	adopted web#2 img:1                                     was met with another image
+//	rule web 88                                             restarts all when it ends with 88
+//	debug shell                                             is an ephemeral container
+//	reset web                                               was removed to be started again with all others
+//	held web 5s ImagePullBackOff                            cannot start before that
 //	probe web liveness|startup grace=5                      is a probe with a grace period of its own
 //	health web#2 starting|failing|failing-startup           is what its probes say
 //	unhealthy web#2                                         was stopped for that
@@ -80,7 +84,7 @@ func parse(t *testing.T, text string) Input {
 	t.Helper()
 	in := Input{
 		Seen: &podmill.RuntimePod{}, Known: map[string]Record{}, Logged: map[string]uint32{}, Backoff: map[string]Backoff{},
-		Adopted: map[string]string{}, Stopped: map[string]bool{}, Health: map[string]podmill.Health{}, Unhealthy: map[string]bool{},
+		Adopted: map[string]string{}, Stopped: map[string]bool{}, Health: map[string]podmill.Health{}, Unhealthy: map[string]bool{}, Held: map[string]Held{},
 	}
 	for _, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
@@ -127,6 +131,24 @@ func parse(t *testing.T, text string) Input {
 		case "adopted":
 			name, _ := instance(t, words[1])
 			in.Adopted[words[1]] = hashOf(&corev1.Container{Name: name, Image: words[2]})
+		case "rule":
+			spec, _ := (&planner{Input: in}).spec(words[1])
+			spec.RestartPolicyRules = []corev1.ContainerRestartRule{{
+				Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+					Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{int32(number(t, words[2]))},
+				},
+			}}
+		case "debug":
+			in.Pod.Spec.EphemeralContainers = append(in.Pod.Spec.EphemeralContainers,
+				corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: words[1], Image: "img:1"}})
+		case "reset":
+			r := in.Known[words[1]]
+			r.Reset = true
+			in.Known[words[1]] = r
+		case "held":
+			spec, _ := (&planner{Input: in}).spec(words[1])
+			in.Held[BackoffKey(spec)] = Held{Until: now.Add(duration(t, words[2])), Waiting: corev1.ContainerStateWaiting{Reason: words[3]}}
 		case "probe":
 			spec, _ := (&planner{Input: in}).spec(words[1])
 			grace := int64(number(t, opts["grace"]))
@@ -246,7 +268,7 @@ func TestBackoff(t *testing.T) {
 		wait := b.Wait(finished, finished)
 		waits = append(waits, fmt.Sprint(wait))
 		at = finished.Add(wait)
-		b = b.Next(finished, at)
+		b = b.Next(finished, at, 0)
 	}
 	for range 8 {
 		crash(time.Second)
@@ -277,6 +299,24 @@ func TestActiveSince(t *testing.T) {
 	} {
 		if got := activeSince(tt.status, now).Sub(now); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// A lower maximum cuts the waits, the first one included (KEP-5593).
+func TestBackoffWithALowerMaximum(t *testing.T) {
+	for limit, want := range map[time.Duration]string{
+		time.Minute:     "10s 20s 40s 1m0s 1m0s",
+		2 * time.Second: "2s 2s 2s 2s 2s",
+	} {
+		var b Backoff
+		var waits []string
+		for range 5 {
+			b = b.Next(now, now, limit)
+			waits = append(waits, b.Delay.String())
+		}
+		if got := strings.Join(waits, " "); got != want {
+			t.Errorf("at most %v: %s, want %s", limit, got, want)
 		}
 	}
 }

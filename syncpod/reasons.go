@@ -3,6 +3,8 @@ package syncpod
 // The kubelet's reasons: those of waiting containers, and those of events.
 const (
 	reasonCrashLoop   = "CrashLoopBackOff"
+	reasonPullBackOff = "ImagePullBackOff"
+	reasonRestartAll  = "RestartingAllContainers"
 	reasonConfigError = "CreateContainerConfigError"
 	reasonCreateError = "CreateContainerError"
 	reasonRunError    = "RunContainerError"

@@ -14,6 +14,7 @@ import (
 // resolved is what a container's spec is made of beside the container itself.
 type resolved struct {
 	sandbox     *podmill.SandboxSpec
+	targetID    string
 	sandboxID   string
 	attempt     uint32
 	image       *podmill.Image
@@ -38,6 +39,7 @@ func containerSpec(pod *corev1.Pod, c *corev1.Container, r *resolved) (*podmill.
 	return &podmill.ContainerSpec{
 		Sandbox:      r.sandbox,
 		SandboxID:    r.sandboxID,
+		TargetID:     r.targetID,
 		Container:    c,
 		Attempt:      r.attempt,
 		Image:        r.image.ID,

@@ -3,6 +3,8 @@ package syncpod
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,6 +17,7 @@ type bringingUp struct {
 	*Syncer
 	*preparation
 	pod     *corev1.Pod
+	seen    *podmill.RuntimePod
 	sandbox *podmill.Sandbox
 	hosts   string
 }
@@ -70,9 +73,13 @@ func (u *bringingUp) resolve(ctx context.Context, start *Start, image *podmill.I
 	for _, s := range skipped {
 		u.event(u.pod, c.Name, corev1.EventTypeWarning, eventInvalidEnv, s.String())
 	}
+	targetID, ok := target(u.pod, c.Name, u.seen)
+	if !ok {
+		return nil, fmt.Errorf("unable to find target container of %s", c.Name)
+	}
 	command, args := env.Command(c, vars)
 	return containerSpec(u.pod, c, &resolved{
-		sandbox: u.spec, sandboxID: u.sandbox.ID, attempt: start.Attempt, image: image,
+		sandbox: u.spec, sandboxID: u.sandbox.ID, targetID: targetID, attempt: start.Attempt, image: image,
 		env: vars, command: command, args: args, volumes: u.volumes, hosts: u.hosts,
 		oomScoreAdj: oomScoreAdj(u.pod, c, start.Kind, u.node.MemoryBytes),
 	})
@@ -103,6 +110,10 @@ func (u *bringingUp) failed(ctx context.Context, reason string, err error) outco
 	var known *podmill.ReasonError
 	if errors.As(err, &known) {
 		waiting.Reason, waiting.Message = known.Reason, known.Message
+	}
+	var later interface{ RetryAt() time.Time }
+	if waiting.Reason == reasonPullBackOff && u.wake != nil && errors.As(err, &later) {
+		return outcome{waiting: waiting, until: later.RetryAt()} // nothing has failed but what failed before
 	}
 	return outcome{waiting: waiting, err: err}
 }

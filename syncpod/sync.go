@@ -43,9 +43,9 @@ func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kil
 
 // settle goes round from look to action until the pod has all it wants. After a failure there is one more look, to report how things stand.
 func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (end *podmill.Kill, err error) {
-	// A container can be started twice before its back-off makes it wait, and a sandbox once. A runtime with which that does not end
+	// A container can be started twice before its back-off makes it wait, and a sandbox once; a restart of all takes four rounds more. A runtime with which that does not end
 	// is lying, or broken, and has to be left alone for a while.
-	limit := 4 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
+	limit := 8 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	var failed error
 	for round := 0; ; round++ {
 		now, err := s.look(ctx, pod, m)
@@ -88,7 +88,7 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory) (*situati
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
 	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
-		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Health: health, Unhealthy: m.unhealthy,
+		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff, Health: health, Unhealthy: m.unhealthy,
 	}, time.Now())}
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
@@ -148,6 +148,9 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, now *situa
 	}
 	if p != nil {
 		failed = errors.Join(failed, s.bringUp(ctx, pod, m, now, p, unkilled))
+	}
+	if now.Reset {
+		m.reset(pod)
 	}
 	return errors.Join(failed, s.removeDead(ctx, pod, now.Remove))
 }

@@ -3,8 +3,10 @@ package syncpod
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,6 +100,9 @@ func New(cfg Config, opts ...Option) (*Syncer, error) {
 		if dir != "" && !filepath.IsAbs(dir) {
 			return nil, errors.New("syncpod: directory " + dir + " is not absolute")
 		}
+	}
+	if d := s.maxBackoff; d != 0 && (d < time.Second || d > backoffMax) {
+		return nil, fmt.Errorf("syncpod: a longest restart delay of %v is not between 1s and %v", d, backoffMax)
 	}
 	return s, nil
 }

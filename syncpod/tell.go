@@ -32,7 +32,10 @@ func (s *Syncer) step(pod *corev1.Pod, name, container string, do func() error) 
 
 // tellWaits tells people, once for each time, that a container has to wait.
 func (s *Syncer) tellWaits(pod *corev1.Pod, m *memory, a *Actions) {
-	for name := range a.Waiting {
+	for name, why := range a.Waiting {
+		if why.Reason != reasonCrashLoop {
+			continue
+		}
 		attempt := m.known[name].Attempt + 1 // zero is none
 		if m.told[name] == attempt {
 			continue
@@ -62,7 +65,6 @@ func (s *Syncer) unsupported(pod *corev1.Pod) (fields []string) {
 			fields = append(fields, fmt.Sprintf(format, args...))
 		}
 	}
-	add(len(pod.Spec.EphemeralContainers) > 0, "spec.ephemeralContainers")
 	for c, kind := range lifecycle.Containers(pod) {
 		list := "containers"
 		if kind != lifecycle.App {

@@ -18,6 +18,8 @@ const (
 	// Sidecar is an init container that keeps running (restartPolicy Always, KEP-753): the next one starts when this one has
 	// started, and it never decides the pod's phase.
 	Sidecar
+	// Ephemeral containers are added to a pod that runs, for somebody to look into it. They are started once, and have no say in anything.
+	Ephemeral
 )
 
 // String returns the kind in lower case.
@@ -29,6 +31,8 @@ func (k Kind) String() string {
 		return "init"
 	case Sidecar:
 		return "sidecar"
+	case Ephemeral:
+		return "ephemeral"
 	default:
 		return "unknown"
 	}

@@ -27,6 +27,23 @@ func TestContainersComeInStartOrderWithTheirKind(t *testing.T) {
 	}
 }
 
+// The first rule that is about the code decides.
+func TestRestartsAll(t *testing.T) {
+	in := func(action corev1.ContainerRestartRuleAction, codes ...int32) corev1.ContainerRestartRule {
+		return corev1.ContainerRestartRule{Action: action, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+			Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: codes,
+		}}
+	}
+	one, all := corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers
+	pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}}
+	c := &corev1.Container{RestartPolicyRules: []corev1.ContainerRestartRule{in(one, 1), in(all, 1, 88), in(one, 88)}}
+	for code, want := range map[int32][2]bool{1: {true, false}, 88: {false, true}, 2: {false, false}} {
+		if got := [2]bool{Restarts(pod, c, App, code), RestartsAll(c, code)}; got != want {
+			t.Errorf("after %d: Restarts, RestartsAll = %v, want %v", code, got, want)
+		}
+	}
+}
+
 // A rule that names the code of a kill is about a container that ended by itself with it.
 func TestRestartsOnFailure(t *testing.T) {
 	never, always := corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyAlways

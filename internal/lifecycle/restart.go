@@ -20,7 +20,7 @@ func Restarts(pod *corev1.Pod, c *corev1.Container, kind Kind, code int32) bool 
 		return true
 	case kind == Init && code == 0:
 		return false
-	case ruleRestarts(c, code):
+	case ruleFor(c, code) == corev1.ContainerRestartRuleActionRestart:
 		return true
 	}
 	switch policyOf(pod, c) {
@@ -47,14 +47,18 @@ func policyOf(pod *corev1.Pod, c *corev1.Container) corev1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// ruleRestarts reports whether one of the container's rules says Restart for the code. The only other action, RestartAllContainers, is
-// the pod's business and not this container's.
-func ruleRestarts(c *corev1.Container, code int32) bool {
-	return slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
-		if r.Action != corev1.ContainerRestartRuleActionRestart || r.ExitCodes == nil {
-			return false
+// RestartsAll reports whether all containers of the pod are to restart because one of them ended with code (KEP-5532).
+func RestartsAll(c *corev1.Container, code int32) bool {
+	return ruleFor(c, code) == corev1.ContainerRestartRuleActionRestartAllContainers
+}
+
+// ruleFor returns the action of the first of the container's rules that is about the code, empty if none is.
+func ruleFor(c *corev1.Container, code int32) corev1.ContainerRestartRuleAction {
+	for _, rule := range c.RestartPolicyRules {
+		on := rule.ExitCodes
+		if on != nil && slices.Contains(on.Values, code) == (on.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
+			return rule.Action
 		}
-		in := slices.Contains(r.ExitCodes.Values, code)
-		return in == (r.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn)
-	})
+	}
+	return ""
 }
