@@ -1,8 +1,8 @@
 package syncpod
 
 import (
-	"fmt"
-	"hash/fnv"
+	"encoding/binary"
+	"encoding/hex"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +14,21 @@ const hashPrefix = "v1-"
 
 // hashOf returns a hash of what replaces a container when it changes: name and image, and nothing else. Fields that a newer API
 // adds or defaults differently do not come into it.
+//
+// It is FNV-1a, by hand: every look at a pod asks for it of each container that runs.
 func hashOf(c *corev1.Container) string {
-	h := fnv.New64a()
-	h.Write([]byte(c.Name + "\x00" + c.Image))
-	return fmt.Sprintf("%s%016x", hashPrefix, h.Sum64())
+	const offset, prime = 14695981039346656037, 1099511628211
+	sum := uint64(offset)
+	for _, s := range [...]string{c.Name, "\x00", c.Image} {
+		for i := range len(s) {
+			sum = (sum ^ uint64(s[i])) * prime
+		}
+	}
+	var digits [8]byte
+	binary.BigEndian.PutUint64(digits[:], sum)
+	var hash [len(hashPrefix) + 2*len(digits)]byte
+	hex.Encode(hash[copy(hash[:], hashPrefix):], digits[:])
+	return string(hash[:])
 }
 
 func ourHash(hash string) bool { return strings.HasPrefix(hash, hashPrefix) }

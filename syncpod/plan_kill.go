@@ -19,9 +19,11 @@ func (p *planner) killStrays() {
 	grace := max(minimumGrace, graceOf(p.Pod))
 	for i := range p.Seen.Containers {
 		c := &p.Seen.Containers[i]
+		if c.State == podmill.StateExited {
+			continue
+		}
 		spec, kind := p.spec(c.Name)
 		switch {
-		case c.State == podmill.StateExited:
 		case c.State == podmill.StateCreated:
 			p.kill(c, 0, "it was created and never started")
 		case spec == nil && !p.ephemeral(c.Name):
