@@ -13,11 +13,12 @@ type options struct {
 	resync     time.Duration
 	backoff    time.Duration
 	maxBackoff time.Duration
+	random     func() float64
 	observer   Observer
 }
 
 func newOptions(opts []Option) options {
-	o := options{resync: time.Minute, backoff: 500 * time.Millisecond, maxBackoff: 10 * time.Second}
+	o := options{resync: time.Minute, backoff: 500 * time.Millisecond, maxBackoff: 10 * time.Second, random: rand.Float64}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -39,10 +40,13 @@ func WithBackoff(first, most time.Duration) Option {
 	return func(o *options) { o.backoff, o.maxBackoff = first, max(first, most) }
 }
 
+// WithRandom says where the randomness comes from that spreads syncs: numbers from 0 to below 1. With a func that always returns 0 nothing
+// is spread and every run is the same, which is for tests. The default is [rand.Float64].
+func WithRandom(random func() float64) Option { return func(o *options) { o.random = random } }
+
 // WithObserver says who is told of what happens.
 func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }
 
 func (o options) pace() pace {
-	//nolint:gosec // jitter is no secret
-	return pace{resync: o.resync, backoff: o.backoff, maxBackoff: o.maxBackoff, random: rand.Float64()}
+	return pace{resync: o.resync, backoff: o.backoff, maxBackoff: o.maxBackoff, random: o.random()}
 }

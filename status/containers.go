@@ -63,7 +63,7 @@ func (cs *containers) status(spec *corev1.Container, old *corev1.ContainerStatus
 	} else {
 		cs.unobserved(&status, old)
 	}
-	cs.wait(&status)
+	cs.wait(&status, spec, old, k)
 	cs.health(&status, spec, old, k)
 	if l := spec.Lifecycle; l != nil {
 		status.StopSignal = l.StopSignal
@@ -153,6 +153,9 @@ func (cs *containers) observed(status *corev1.ContainerStatus, c *podmill.Contai
 // unobserved fills a status of a container that the runtime does not hold: it has not been created yet, or its dead instance was
 // collected, or it vanished.
 func (cs *containers) unobserved(status *corev1.ContainerStatus, old *corev1.ContainerStatus) {
+	if old.ContainerID != "" && old.Image != "" {
+		status.Image = old.Image // as the runtime called it
+	}
 	switch {
 	case old.State.Terminated != nil:
 		status.State = old.State
@@ -176,16 +179,32 @@ func (cs *containers) creating() *corev1.ContainerStateWaiting {
 	return &corev1.ContainerStateWaiting{Reason: reasonContainerCreating}
 }
 
-// wait shows why a container that does not run, and should, does not.
-func (cs *containers) wait(status *corev1.ContainerStatus) {
+// wait shows why a container that does not run, and should, does not. Of one that is about to be started again, or was never started before its pod
+// had to end, the reason that was told last stays, as in the kubelet.
+func (cs *containers) wait(status *corev1.ContainerStatus, spec *corev1.Container, old *corev1.ContainerStatus, k kind) {
 	waiting, ok := cs.in.Progress.Waiting[status.Name]
-	if !ok {
+	end, ending := status.State.Terminated, cs.in.Progress.Stopped || cs.in.Progress.Termination != nil
+	switch told := old.State.Waiting; {
+	case ok:
+	case told == nil || old.ContainerID != status.ContainerID:
+		return
+	case status.State.Waiting != nil && ending,
+		end != nil && !ending && lifecycle.Restarts(cs.in.Pod, spec, kindOf(spec, k), end.ExitCode):
+		waiting = *told
+	default:
 		return
 	}
-	if status.State.Terminated != nil {
-		status.LastTerminationState = corev1.ContainerState{Terminated: status.State.Terminated}
+	if end != nil {
+		status.LastTerminationState = corev1.ContainerState{Terminated: end}
 	}
 	status.State = corev1.ContainerState{Waiting: &waiting}
+}
+
+func kindOf(spec *corev1.Container, k kind) lifecycle.Kind {
+	if k == initContainer {
+		return lifecycle.InitKind(spec)
+	}
+	return lifecycle.App
 }
 
 // previous returns the instance before c that has exited, nil if the runtime no longer holds one.

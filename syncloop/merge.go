@@ -132,7 +132,8 @@ func (m merged) synced(source string) bool {
 	return all || named && ok
 }
 
-// same reports whether two versions of a pod are the same to a node: spec, labels, annotations and deletion. When a source has seen a pod
+// same reports whether two versions of a pod are the same to a node: spec, labels, annotations, deletion, and what others say of its readiness
+// gates. When a source has seen a pod
 // says nothing about the pod.
 func same(a, b *corev1.Pod) bool {
 	if a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion {
@@ -142,7 +143,25 @@ func same(a, b *corev1.Pod) bool {
 		equality.Semantic.DeepEqual(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) &&
 		equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
 		sameAnnotations(a.Annotations, b.Annotations) &&
-		equality.Semantic.DeepEqual(&a.Spec, &b.Spec)
+		equality.Semantic.DeepEqual(&a.Spec, &b.Spec) && sameGates(a, b)
+}
+
+// sameGates reports whether the conditions that a pod's readiness gates wait for are the same in both versions.
+func sameGates(a, b *corev1.Pod) bool {
+	is := func(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+		for i := range pod.Status.Conditions {
+			if pod.Status.Conditions[i].Type == kind {
+				return pod.Status.Conditions[i].Status
+			}
+		}
+		return ""
+	}
+	for _, gate := range a.Spec.ReadinessGates {
+		if is(a, gate.ConditionType) != is(b, gate.ConditionType) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameAnnotations(a, b map[string]string) bool {
