@@ -52,7 +52,23 @@ func randomPod(t *rapid.T) *corev1.Pod {
 	for i := range rapid.IntRange(1, 3).Draw(t, "apps") {
 		mods = append(mods, podmilltest.Container(fmt.Sprint("a", i), "img:1"))
 	}
-	return podmilltest.Pod("shop/cart", mods...)
+	pod := podmilltest.Pod("shop/cart", mods...)
+	for c := range lifecycle.Containers(pod) {
+		if rapid.IntRange(0, 3).Draw(t, "all restart with it at 0") == 0 {
+			c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+				Action: corev1.ContainerRestartRuleActionRestartAllContainers,
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+					Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{88},
+				},
+			}}
+		}
+	}
+	if rapid.Bool().Draw(t, "somebody looks into it") {
+		pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e", Image: "img:1"}},
+		}
+	}
+	return pod
 }
 
 // current chooses a sandbox as the real chooser does.
@@ -120,8 +136,14 @@ func (w *world) carryOut(a Actions) {
 	for i := range a.Start {
 		w.start(&a.Start[i])
 	}
+	if a.Reset {
+		w.mem.reset(w.pod)
+		for _, ok := range w.initsOK {
+			clear(ok) // they have to run again
+		}
+	}
 	for _, r := range a.Remove {
-		if c := w.byID(r.ID); c.State != podmill.StateExited {
+		if c := w.byID(r.ID); c.State != podmill.StateExited && c.State != podmill.StateUnknown {
 			w.t.Fatalf("%s#%d is removed and %s", r.Name, r.Attempt, c.State)
 		}
 		w.remove(r.ID)
@@ -142,7 +164,13 @@ func (w *world) start(start *Start) {
 	if start.Attempt < w.used[c.Name] {
 		w.t.Fatalf("%s#%d is started after #%d", c.Name, start.Attempt, w.used[c.Name]-1)
 	}
+	if start.Kind == lifecycle.Ephemeral && w.used[c.Name] > 0 {
+		w.t.Fatalf("%s is started again", c.Name)
+	}
 	for i := range w.pod.Spec.InitContainers {
+		if start.Kind == lifecycle.Ephemeral {
+			break
+		}
 		before := &w.pod.Spec.InitContainers[i]
 		if before.Name == c.Name {
 			break
@@ -183,7 +211,7 @@ func (w *world) remove(id string) {
 func (w *world) happen() {
 	if len(w.seen.Containers) > 0 {
 		c := &w.seen.Containers[rapid.IntRange(0, len(w.seen.Containers)-1).Draw(w.t, "container")]
-		switch rapid.SampledFrom([]string{"exit 0", "exit 1", "vanish", "unknown", "created"}).Draw(w.t, "what") {
+		switch rapid.SampledFrom([]string{"exit 0", "exit 1", "exit 88", "vanish", "unknown", "created"}).Draw(w.t, "what") {
 		case "exit 0":
 			if c.State == podmill.StateRunning {
 				w.exit(c, 0)
@@ -191,6 +219,10 @@ func (w *world) happen() {
 		case "exit 1":
 			if c.State == podmill.StateRunning {
 				w.exit(c, 1)
+			}
+		case "exit 88":
+			if c.State == podmill.StateRunning {
+				w.exit(c, 88)
 			}
 		case "vanish":
 			if c.State != podmill.StateCreated {

@@ -19,7 +19,8 @@ func (p *planner) restartAll() bool {
 	}
 	for i := range p.Seen.Containers {
 		c := &p.Seen.Containers[i]
-		if spec, _ := p.spec(c.Name); spec != nil && c.State != podmill.StateExited {
+		lives := c.State == podmill.StateRunning || c.State == podmill.StateCreated // what is unknown dies when it is removed
+		if spec, _ := p.spec(c.Name); spec != nil && lives {
 			p.kill(c, 0, "Stopping container "+c.Name+", all containers are restarted")
 		}
 	}
