@@ -159,7 +159,7 @@ func TestExecTimesOut(t *testing.T) {
 			time.Sleep(time.Second)
 			return fmt.Errorf("exec: %w", context.DeadlineExceeded)
 		},
-		"obeys never": func(context.Context) error { time.Sleep(10 * time.Second); return nil },
+		"obeys never": func(context.Context) error { time.Sleep(9500 * time.Millisecond); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, func(r *rig) {
