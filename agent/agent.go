@@ -16,6 +16,7 @@ import (
 	"github.com/podmill/podmill/logs"
 	"github.com/podmill/podmill/pleg"
 	"github.com/podmill/podmill/podworkers"
+	"github.com/podmill/podmill/probe"
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncloop"
@@ -33,6 +34,7 @@ type Agent struct {
 	inbox    *syncloop.Inbox
 	eyes     *pleg.PLEG
 	hands    *syncpod.Syncer
+	probes   *probe.Manager
 	workers  *podworkers.Workers
 	loop     *syncloop.Loop
 	cleaners []syncloop.Cleaner
@@ -104,10 +106,11 @@ func (a *Agent) wire(root string) error {
 	if err != nil {
 		return err
 	}
+	a.probes = a.prober()
 	handOpts := []syncpod.Option{
 		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
 		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
-		syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
+		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
 	}
 	if o.cgroups != nil {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
@@ -115,7 +118,7 @@ func (a *Agent) wire(root string) error {
 	}
 	a.hands, err = syncpod.New(syncpod.Config{
 		Runtime: a.runtime, Cache: a.eyes, Sandboxes: sandboxes, Images: images, Reporter: report,
-	}, handOpts...)
+	}, append(handOpts, o.hands...)...)
 	if err != nil {
 		return err
 	}
@@ -127,8 +130,17 @@ func (a *Agent) wire(root string) error {
 		pods, _ := a.eyes.Pods()
 		return sandboxes.Collect(ctx, slices.DeleteFunc(pods, func(pod *podmill.RuntimePod) bool { return !a.owns(pod) }))
 	})
-	a.cleaners = append(a.cleaners, a.afterALook(a.hands), report, ghosts)
+	a.cleaners = append(a.cleaners, a.afterALook(a.hands), a.probes, report, ghosts)
 	return nil
+}
+
+// prober returns who probes containers. What it finds has the pod synced at once.
+func (a *Agent) prober() *probe.Manager {
+	opts := []probe.Option{probe.WithEvents(a.opts.events), probe.WithObserver(a.opts.observers.Probe)}
+	if ips := a.opts.node.IPs; len(ips) > 0 {
+		opts = append(opts, probe.WithHostIP(ips[0]))
+	}
+	return probe.New(a.runtime.Exec, a.inbox.Put, append(opts, a.opts.probe...)...)
 }
 
 // mounter returns who makes volumes ready, and has it cleaned up after.

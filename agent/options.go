@@ -9,6 +9,7 @@ import (
 	"github.com/podmill/podmill/image"
 	"github.com/podmill/podmill/pleg"
 	"github.com/podmill/podmill/podworkers"
+	"github.com/podmill/podmill/probe"
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncloop"
@@ -48,6 +49,8 @@ type options struct {
 	image   []image.Option
 	volume  []volume.Option
 	pleg    []pleg.Option
+	probe   []probe.Option
+	hands   []syncpod.Option
 	loop    []syncloop.Option
 }
 
@@ -106,6 +109,16 @@ func WithPLEGOptions(opts ...pleg.Option) Option {
 	return func(o *options) { o.pleg = append(o.pleg, opts...) }
 }
 
+// WithProbeOptions passes options on to the probes: who carries out gRPC probes, which the agent by itself does not.
+func WithProbeOptions(opts ...probe.Option) Option {
+	return func(o *options) { o.probe = append(o.probe, opts...) }
+}
+
+// WithSyncPodOptions passes options on to the hands: the maximum of restart delays.
+func WithSyncPodOptions(opts ...syncpod.Option) Option {
+	return func(o *options) { o.hands = append(o.hands, opts...) }
+}
+
 // WithSyncLoopOptions passes options on to the sync loop.
 func WithSyncLoopOptions(opts ...syncloop.Option) Option {
 	return func(o *options) { o.loop = append(o.loop, opts...) }
@@ -118,6 +131,7 @@ type Observers struct {
 	Image    image.Observer
 	Volume   volume.Observer
 	PLEG     pleg.Observer
+	Probe    probe.Observer
 	Status   status.Observer
 	SyncLoop syncloop.Observer
 	SyncPod  syncpod.Observer

@@ -30,6 +30,8 @@ func (a *Agent) Run(parent context.Context) error {
 	defer statuses.end()
 	eyes := start(ctx, fail, a.eyes.Run)
 	defer eyes.end()
+	probes := start(ctx, fail, a.probes.Run)
+	defer probes.end()
 	workers := start(ctx, fail, a.workers.Run)
 	defer workers.end()
 	select {

@@ -24,6 +24,8 @@ import (
 	"github.com/podmill/podmill/cgroup"
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/event"
+	"github.com/podmill/podmill/probe"
+	"github.com/podmill/podmill/probe/grpcprobe"
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
@@ -71,6 +73,7 @@ func run(ctx context.Context, args []string) error {
 		agent.WithEvents(event.JSONLines(dir.events)),
 		agent.WithLogRoot(c.logRoot),
 		agent.WithNode(c.node()),
+		agent.WithProbeOptions(probe.WithGRPC(grpcprobe.Check)),
 		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
 	)
 	if c.stopPods {
