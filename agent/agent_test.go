@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -340,6 +341,41 @@ func TestStopPodsOnExit(t *testing.T) {
 			t.Errorf("a status is left: %v", left)
 		}
 	})
+}
+
+// Two pods are left of an agent that died, and one of them cannot be inspected: the next agent still stops the other before it exits, and says of which it
+// does not know.
+func TestStopPodsOnExitDespiteOneThatCannotBeInspected(t *testing.T) {
+	for what, effect := range map[string]Effect{"fails": Fail(errors.New("broken")), "hangs": Hang(nil)} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				broken := Pod("broken", static, Container("server", "busybox:1"))
+				good := Pod("good", static, Container("server", "busybox:1"))
+				w.start()
+				w.file.Replace(broken, good)
+				w.pass(time.Second)
+				w.end()
+
+				w.file.Replace()
+				rt := Faulty(w.rt, Fault{On: OpInspectPod, Pod: broken.UID, Effect: effect})
+				a, err := agent.New(rt, w.root, []podmill.PodSource{w.file}, agent.WithStopPodsOnExit())
+				if err != nil {
+					w.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+				defer cancel()
+				if err := a.Run(ctx); err == nil || !strings.Contains(err.Error(), "default/broken") {
+					w.Errorf("it ended with %v", err)
+				}
+				if seen, _ := w.rt.InspectPod(w.Context(), good.UID); !seen.Empty() {
+					w.Errorf("the other pod is left\n%s", w.rt.Log())
+				}
+				if seen, _ := w.rt.InspectPod(w.Context(), broken.UID); len(seen.Sandboxes) != 1 || seen.Container("server").State != podmill.StateRunning {
+					w.Errorf("the one that nobody knows was touched\n%s", w.rt.Log())
+				}
+			})
+		})
+	}
 }
 
 func TestLogAndExec(t *testing.T) {

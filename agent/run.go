@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -69,14 +70,24 @@ func (a *Agent) rotateLogs(ctx context.Context) error {
 	return a.logs.Run(ctx)
 }
 
-// stopAll stops and removes every pod, those that nobody has missed yet included.
+// stopAll stops and removes every pod, those that nobody has missed yet included. What goes wrong with one keeps no other from being stopped.
 func (a *Agent) stopAll(ctx context.Context) error {
-	if err := a.findOrphans(ctx); err != nil {
-		return err
-	}
+	unknown := a.findOrphans(ctx)
 	for _, pod := range a.workers.Pods() {
 		a.workers.Remove(pod.UID)
 	}
+	if err := a.awaitEnds(); err != nil {
+		return errors.Join(unknown, err)
+	}
+	errs := []error{unknown}
+	for _, c := range a.cleaners {
+		errs = append(errs, c.Cleanup(ctx, func(types.UID) bool { return false }))
+	}
+	return errors.Join(errs...)
+}
+
+// awaitEnds waits until every pod has finished, or none does any more.
+func (a *Agent) awaitEnds() error {
 	patience := stopPatience
 	for _, pod := range a.statuses.Pods() {
 		if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
@@ -86,29 +97,30 @@ func (a *Agent) stopAll(ctx context.Context) error {
 	for {
 		left := a.workers.Pods()
 		if len(left) == 0 {
-			break
+			return nil
 		}
 		select {
 		case <-a.finished:
 		case <-time.After(patience): // since the last one has finished
-			return fmt.Errorf("%d %w, and none has stopped for %v; the first is %s: %v", len(left), errPodsLeft, patience, left[0].PodRef, left[0].Err) //nolint:errorlint // there may be none
-		}
-	}
-	for _, c := range a.cleaners {
-		if err := c.Cleanup(ctx, func(types.UID) bool { return false }); err != nil {
+			err := fmt.Errorf("%d %w, and none has stopped for %v; the first is %s, %s", len(left), errPodsLeft, patience, left[0].PodRef, left[0].State)
+			if left[0].Err != nil {
+				err = fmt.Errorf("%w: %w", err, left[0].Err)
+			}
 			return err
 		}
 	}
-	return nil
 }
 
 // findOrphans has the workers know of every pod that the runtime holds and this agent made. An agent that has just been started may not
-// have come to that.
+// have come to that. A pod that cannot be inspected is named in the error: it may be this agent's.
 func (a *Agent) findOrphans(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
 	var snap podmill.Snapshot
 	if err := a.runtime.ListPods(ctx, &snap); err != nil {
 		return fmt.Errorf("find the pods to stop: %w", err)
 	}
+	var errs []error
 	looked := map[types.UID]bool{}
 	for i := range snap.Items {
 		uid := snap.Items[i].Pod.UID
@@ -117,14 +129,14 @@ func (a *Agent) findOrphans(ctx context.Context) error {
 		}
 		looked[uid] = true
 		seen, err := a.eyes.Observe(ctx, uid, false)
-		if err != nil {
-			return fmt.Errorf("find the pods to stop: %w", err)
-		}
-		if a.owns(seen) {
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("find the pods to stop: pod %s: %w", snap.Items[i].Pod, err))
+		case a.owns(seen):
 			a.workers.Orphan(seen)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // stage is a part of the agent that runs until it is told to end, which the end of the agent's own context does not do.
