@@ -3,7 +3,7 @@
 // # Usage
 //
 //	runtime, err := cri.Dial(ctx, "unix:///run/containerd/containerd.sock")
-//	manifests, err := staticpod.NewDirectory("/etc/podmill/manifests", "node1")
+//	manifests := staticpod.NewDirectory("/etc/podmill/manifests", "node1")
 //	a, err := agent.New(runtime, "/var/lib/podmill", []podmill.PodSource{manifests}, agent.WithObjects(manifests))
 //	err = a.Run(ctx)
 //
