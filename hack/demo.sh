@@ -8,8 +8,8 @@ need_root "make demo"
 mkdir -p "$PODMILL_DIR"
 exec 9>"$PODMILL_DIR/.demo"
 flock -n 9 || die "a demo runs already"
-trap 'trap "" INT TERM; "$hack/containerd.sh" stop demo 9>&-' EXIT
-trap 'exit 130' INT TERM
+trap 'trap "" HUP INT TERM; "$hack/containerd.sh" stop demo 9>&-' EXIT
+trap 'exit 130' HUP INT TERM
 "$hack/setup.sh" demo
 "$hack/containerd.sh" start demo 9>&-
 

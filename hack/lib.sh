@@ -15,7 +15,7 @@ id=$(($(cksum <<<"$PODMILL_DIR" | cut -d' ' -f1) % 200))
 # A go.work of the caller's must not change what is built.
 export GOWORK=off
 
-say() { printf '== %s\n' "$*" >&2; }
+say() { printf '== %s\n' "$*" >&2 || true; } # the terminal may be gone
 die() { printf 'podmill: %s\n' "$*" >&2; exit 1; }
 need_root() { [[ $EUID -eq 0 ]] || die "$1 needs root: mounts, cgroups and network namespaces"; }
 

@@ -7,7 +7,7 @@ need_root "make test"
 started=()
 stop() {
 	local name
-	trap '' INT TERM
+	trap '' HUP INT TERM
 	for name in "${started[@]}"; do
 		case $name in
 		registry) "$hack/registry.sh" stop ;;
@@ -16,7 +16,7 @@ stop() {
 	done
 }
 trap stop EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
 # cgroup_v2 runs the tests of cgroup where the machine's controllers are on v2.
 cgroup_v2() {

@@ -29,8 +29,9 @@ type client struct {
 
 const clientUsage = `usage:
   minikubelet get  [--root-dir DIR] [-o json] [[NAMESPACE/]POD]
-  minikubelet logs [--root-dir DIR] [-f] [-p] [--tail N] [NAMESPACE/]POD [CONTAINER]
-  minikubelet exec [--root-dir DIR] [-c CONTAINER] [NAMESPACE/]POD -- COMMAND [ARG ...]`
+  minikubelet logs [--root-dir DIR] [-f] [-p] [--tail N] [-c CONTAINER] [NAMESPACE/]POD [CONTAINER]
+  minikubelet exec [--root-dir DIR] [-c CONTAINER] [NAMESPACE/]POD -- COMMAND [ARG ...]
+       (the command has no input and no terminal, and its output comes when it has ended)`
 
 // runClient carries out get, logs or exec and returns the exit code.
 func runClient(ctx context.Context, args []string, out, errOut io.Writer) int {
@@ -60,12 +61,12 @@ func runClient(ctx context.Context, args []string, out, errOut io.Writer) int {
 	switch rest := flags.Args(); {
 	case args[0] == "get" && len(rest) <= 1:
 		err = c.get(ctx, *format, strings.Join(rest, ""))
-	case args[0] == "logs" && (len(rest) == 1 || len(rest) == 2):
+	case args[0] == "logs" && (len(rest) == 1 || len(rest) == 2 && *container == ""):
 		query := url.Values{"follow": {strconv.FormatBool(*follow)}, "previous": {strconv.FormatBool(*previous)}}
 		if *tail >= 0 {
 			query.Set("tailLines", strconv.Itoa(*tail))
 		}
-		err = c.logs(ctx, rest[0], strings.Join(rest[1:], ""), query)
+		err = c.logs(ctx, rest[0], *container+strings.Join(rest[1:], ""), query)
 	case args[0] == "exec" && len(rest) >= 2:
 		if rest[1] == "--" {
 			rest = append(rest[:1:1], rest[2:]...)

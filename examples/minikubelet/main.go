@@ -32,7 +32,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	args := os.Args[1:]
 	if len(args) > 0 && slices.Contains([]string{"get", "logs", "exec"}, args[0]) {
@@ -155,7 +155,7 @@ func answer(socket string, a *agent.Agent) (*http.Server, error) {
 
 // watch shows the pods until ctx ends. After a time that is not zero it ends the agent, and says whether all is as it should be.
 func watch(ctx context.Context, a *agent.Agent, exitAfter time.Duration, exit func()) error {
-	t := &table{out: os.Stdout, terminal: isTerminal(os.Stdout)}
+	t := &table{out: os.Stdout, terminal: isTerminal(os.Stdout), width: func() int { return width(os.Stdout) }}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	var over <-chan time.Time

@@ -16,6 +16,7 @@ const header = "POD\tPHASE\tREADY\tRESTARTS\tNOW"
 type table struct {
 	out      io.Writer
 	terminal bool
+	width    func() int        // of the terminal
 	drawn    int               // lines on the terminal that the next drawing replaces
 	last     map[string]string // by pod, the line that was shown
 }
@@ -62,8 +63,21 @@ func (t *table) draw(lines map[string]string) {
 	if t.drawn > 0 {
 		_, _ = fmt.Fprintf(t.out, "\x1b[%dA\x1b[J", t.drawn)
 	}
-	_, _ = io.WriteString(t.out, text.String())
-	t.drawn = strings.Count(text.String(), "\n")
+	width := t.width()
+	t.drawn = 0
+	for line := range strings.Lines(text.String()) {
+		_, _ = fmt.Fprintln(t.out, cut(strings.TrimSuffix(line, "\n"), width))
+		t.drawn++
+	}
+}
+
+// cut shortens a line to a row of a terminal, so that a line is one row; a width of 0 is not known.
+func cut(line string, width int) string {
+	runes := []rune(line)
+	if width <= 0 || len(runes) <= width {
+		return line
+	}
+	return string(runes[:width-1]) + "…"
 }
 
 // write writes a table with aligned columns.
