@@ -16,6 +16,8 @@ import (
 // Actions is what has to be done for a pod now. They are carried out in the order of the fields; what stands in one list goes
 // side by side.
 type Actions struct {
+	// PreStop are the preStop hooks to begin. They run beside what comes next; the kill of a container waits for its own hook.
+	PreStop []PreStop
 	// Kill are the containers that must not run, or not run on as they are.
 	Kill []Kill
 	// StopSandboxes says that every sandbox of the pod has to be stopped, once the containers are.
@@ -40,11 +42,23 @@ type Actions struct {
 	Finished bool
 }
 
+// PreStop runs the preStop hook of an instance that is going to be stopped.
+type PreStop struct {
+	ID, Name string
+	Attempt  uint32
+	// Container has the hook, and the ports that it may name.
+	Container *corev1.Container
+	// Grace is how long the hook may take.
+	Grace time.Duration
+}
+
 // Kill stops an instance of a container.
 type Kill struct {
 	ID, Name string
 	Attempt  uint32
-	Grace    time.Duration
+	// Grace is how long the instance may take to stop, its preStop hook included. What the hook leaves of it is not less than two seconds, unless it
+	// is zero.
+	Grace time.Duration
 	// Remove says that the instance was never started. Stopping it would not keep it from being started, by a call that is
 	// still under way; removing it does.
 	Remove bool
@@ -77,13 +91,16 @@ type Remove struct {
 
 // Idle reports that there is nothing to do now.
 func (a *Actions) Idle() bool {
-	return len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.Reset && !a.StopSandboxes && a.RunSandbox == nil
+	return len(a.PreStop)+len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.Reset && !a.StopSandboxes && a.RunSandbox == nil
 }
 
 // String returns a line for each action, in order, with the reason.
 func (a *Actions) String() string {
 	var lines []string
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	for _, p := range a.PreStop {
+		line("preStop %s#%d, at most %v", p.Name, p.Attempt, p.Grace)
+	}
 	for _, k := range a.Kill {
 		if k.Remove {
 			line("remove %s#%d: %s", k.Name, k.Attempt, k.Why)

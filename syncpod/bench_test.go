@@ -72,7 +72,7 @@ func BenchmarkPlanNothingToDo(b *testing.B) {
 		for b.Loop() {
 			m.learn(in.Pod, in.Seen)
 			a := Plan(in, time.Now())
-			_ = m.waiting(&a)
+			_ = m.waiting(in.Pod, in.Seen, &a, nil)
 		}
 	})
 }

@@ -97,7 +97,7 @@ func (s *Syncer) mountVolumes(ctx context.Context, pod *corev1.Pod) (volumes map
 
 // bringUp makes the last four steps. What fails for one container stops no other.
 func (s *Syncer) bringUp(
-	ctx context.Context, pod *corev1.Pod, m *memory, now *situation, p *preparation, unkilled map[string]bool,
+	ctx context.Context, pod *corev1.Pod, m *memory, hooks *beside, now *situation, p *preparation, unkilled map[string]bool,
 ) error {
 	sandbox, err := s.ensureSandbox(ctx, pod, now, p.spec) // 5
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Syncer) bringUp(
 	if err != nil {
 		return s.tellFailure(ctx, pod, eventFailedDirectories, "error writing /etc/hosts: ", err)
 	}
-	u := &bringingUp{Syncer: s, pod: pod, seen: now.seen, sandbox: sandbox, hosts: hosts, preparation: p}
+	u := &bringingUp{Syncer: s, pod: pod, seen: now.seen, sandbox: sandbox, hosts: hosts, hooks: hooks, preparation: p}
 	outcomes := make([]outcome, len(now.Start))
 	var all sync.WaitGroup
 	for i := range now.Start { // 6 or 7

@@ -20,7 +20,13 @@ import (
 func onDisk(t *testing.T) *Syncer {
 	t.Helper()
 	dir := t.TempDir()
-	return &Syncer{options: options{root: filepath.Join(dir, "lib"), logRoot: filepath.Join(dir, "log")}, pods: map[types.UID]*memory{}}
+	s := onRoot(filepath.Join(dir, "lib"))
+	s.logRoot = filepath.Join(dir, "log")
+	return s
+}
+
+func onRoot(root string) *Syncer {
+	return &Syncer{options: options{root: root}, pods: map[types.UID]*memory{}, keepers: map[types.UID]*keeper{}}
 }
 
 func must(t *testing.T, err error) {
@@ -164,7 +170,9 @@ func TestDeadlineOnlyComesNearer(t *testing.T) {
 	s := onDisk(t)
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	keep := func(in podmill.Termination) podmill.Termination {
-		out, err := s.keepDeadline("u-1", in)
+		k, err := onRoot(s.root).keeper("u-1") // as an agent that was restarted
+		must(t, err)
+		out, err := k.terminate(in)
 		must(t, err)
 		return out
 	}
@@ -188,13 +196,17 @@ func TestDeadlineOnlyComesNearer(t *testing.T) {
 	}
 
 	// What is there and cannot be read is replaced; where nothing can be kept, the termination goes on all the same.
-	must(t, os.WriteFile(filepath.Join(s.root, "pods", "u-1", "termination.json"), []byte("{"), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.root, "pods", "u-1", "lifecycle.json"), []byte("{"), 0o600))
 	if got := keep(first); got != first {
 		t.Errorf("after a broken file: %+v", got)
 	}
-	s.root = filepath.Join(s.root, "pods", "u-1", "termination.json")
-	if got, err := s.keepDeadline("u-2", first); got != first || err == nil {
-		t.Errorf("where nothing can be kept: %+v, %v", got, err)
+	s.root = filepath.Join(s.root, "pods", "u-1", "lifecycle.json")
+	k, err := onRoot(s.root).keeper("u-2")
+	must(t, err)
+	for range 2 { // it is tried again
+		if got, err := k.terminate(first); got != first || err == nil {
+			t.Errorf("where nothing can be kept: %+v, %v", got, err)
+		}
 	}
 }
 
@@ -209,7 +221,7 @@ func TestCleanup(t *testing.T) {
 	// Only empty directories, and what we write ourselves.
 	must(t, os.MkdirAll(filepath.Join(pods, "empty", "volumes", "kubernetes.io~empty-dir", "data"), 0o750))
 	write(t, filepath.Join(pods, "empty", "etc-hosts"))
-	write(t, filepath.Join(pods, "empty", "termination.json"))
+	write(t, filepath.Join(pods, "empty", "lifecycle.json"))
 	// A file of which nobody knows, beside things that may go.
 	write(t, filepath.Join(pods, "stray", "volumes", "x~y", "z", "file"))
 	write(t, filepath.Join(pods, "stray", "volumes", "etc-hosts"))

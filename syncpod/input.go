@@ -36,6 +36,8 @@ type Input struct {
 	Health map[string]podmill.Health
 	// Unhealthy are the IDs of containers that were stopped because a probe failed. They have failed, whatever their exit code says.
 	Unhealthy map[string]bool
+	// Hooks is, by container ID, how the hooks stand of which there is something to say.
+	Hooks map[string]Hooks
 	// Termination is set when the pod has to end.
 	Termination *podmill.Termination
 	// Stopped are the IDs of containers that the runtime has stopped when it was told to. Where it cannot say what became of one, that is
@@ -48,6 +50,25 @@ type Held struct {
 	Until   time.Time
 	Waiting corev1.ContainerStateWaiting
 }
+
+// Hooks is how the hooks of an instance of a container stand.
+type Hooks struct {
+	// PostStart is how the postStart hook stands that has not succeeded; empty where it has, or there is none.
+	PostStart PostStart
+	// PreStop says that the preStop hook need not be begun: it runs or is over.
+	PreStop bool
+}
+
+// PostStart is how a postStart hook stands that was begun and has not succeeded. Until it has, its container has not started.
+type PostStart string
+
+// How a postStart hook can stand.
+const (
+	PostStartRuns   PostStart = "runs"
+	PostStartFailed PostStart = "failed"
+	// PostStartLost is the hook of an agent that was killed meanwhile: nobody will ever know how it ended.
+	PostStartLost PostStart = "lost"
+)
 
 // Record is what is remembered of an instance of a container that has run.
 type Record struct {

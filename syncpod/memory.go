@@ -26,6 +26,9 @@ type memory struct {
 	held map[string]Held
 	// unhealthy are the IDs of containers that were stopped because a probe failed.
 	unhealthy map[string]bool
+	keeper    *keeper
+	// unhooked are the IDs of containers whose postStart hook failed.
+	unhooked map[string]bool
 	// failed is why the last try to start a container came to nothing.
 	failed map[string]corev1.ContainerStateWaiting
 	// told is, by container, the attempt after which it was last said that it waits.
@@ -43,7 +46,11 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		return m, nil
 	}
 	// It may have been put back while no agent ran, before the one that ran last had ended it. That end's deadline is not the next one's.
-	if err := s.dropDeadline(pod.UID); err != nil {
+	keeper, err := s.keeper(pod.UID)
+	if err == nil {
+		err = keeper.live()
+	}
+	if err != nil {
 		return nil, err
 	}
 	logged, err := s.loggedAttempts(pod)
@@ -62,6 +69,8 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		adopted:   map[string]string{},
 		held:      map[string]Held{},
 		unhealthy: map[string]bool{},
+		keeper:    keeper,
+		unhooked:  map[string]bool{},
 		failed:    map[string]corev1.ContainerStateWaiting{},
 		told:      map[string]uint32{},
 	}
@@ -79,6 +88,7 @@ func (s *Syncer) forget(uid types.UID) {
 		m.silence()
 	}
 	delete(s.pods, uid)
+	delete(s.keepers, uid)
 }
 
 // learn takes over what an observation shows.
@@ -95,7 +105,9 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 		if newest.State != podmill.StateRunning {
 			continue
 		}
-		delete(m.failed, c.Name) // whatever was said when it was started
+		if !m.unhooked[newest.ID] {
+			delete(m.failed, c.Name) // whatever was said when it was started
+		}
 		if !ourHash(newest.Annotations[podmill.AnnotationContainerHash]) && m.adopted[newest.ID] == "" {
 			m.adopted[newest.ID] = hashOf(c)
 		}
@@ -138,21 +150,50 @@ func (m *memory) started(start *Start, sandboxID string) {
 	}
 }
 
-// waiting returns why containers wait: what the plan knows, and what went wrong with those that it wants to start.
-func (m *memory) waiting(a *Actions) map[string]corev1.ContainerStateWaiting {
-	if len(m.failed) == 0 {
+// waiting returns why containers wait: what the plan knows, what went wrong with those that it wants to start, and that a container which
+// runs without the success of its postStart hook is told as one that does not run yet.
+func (m *memory) waiting(
+	pod *corev1.Pod, seen *podmill.RuntimePod, a *Actions, hooked map[string]Hooks,
+) map[string]corev1.ContainerStateWaiting {
+	if len(m.failed)+len(hooked) == 0 {
 		return a.Waiting
 	}
-	all := maps.Clone(a.Waiting)
-	for _, start := range a.Start {
-		if w, ok := m.failed[start.Container.Name]; ok {
-			if all == nil {
-				all = map[string]corev1.ContainerStateWaiting{}
-			}
-			all[start.Container.Name] = w
+	all := map[string]corev1.ContainerStateWaiting{}
+	maps.Copy(all, a.Waiting)
+	for i := range a.Start {
+		if w, ok := m.failed[a.Start[i].Container.Name]; ok {
+			all[a.Start[i].Container.Name] = w
+		}
+	}
+	for c := range lifecycle.Containers(pod) {
+		newest := seen.Container(c.Name)
+		unstarted := newest != nil && newest.State == podmill.StateRunning && hooked[newest.ID].PostStart != ""
+		failed, ok := m.failed[c.Name]
+		switch {
+		case unstarted && ok:
+			all[c.Name] = failed
+		case unstarted && len(pod.Spec.InitContainers) > 0:
+			all[c.Name] = corev1.ContainerStateWaiting{Reason: reasonInitializing}
+		case unstarted:
+			all[c.Name] = corev1.ContainerStateWaiting{Reason: reasonCreating}
 		}
 	}
 	return all
+}
+
+// hooks returns how the hooks stand, and takes over which have failed.
+func (m *memory) hooks(b *beside) map[string]Hooks {
+	states := b.states(func(f hookFailure) {
+		m.unhooked[f.id] = true
+		m.failed[f.container] = corev1.ContainerStateWaiting{Reason: reasonPostStart, Message: f.message}
+	})
+	maps.DeleteFunc(m.unhooked, func(id string, _ bool) bool { return states[id].PostStart == "" })
+	for id := range m.unhooked {
+		s := states[id]
+		s.PostStart = PostStartFailed
+		states[id] = s
+	}
+	return states
 }
 
 // silence puts off the alarm.

@@ -138,7 +138,7 @@ func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "it has not run yet")
 	case !p.killed(newest):
 		return true
-	case p.Health[newest.ID].Failed != "":
+	case p.Health[newest.ID].Failed != "" || p.Hooks[newest.ID].PostStart == PostStartFailed:
 		return false // it starts again when it has ended, after its back-off
 	case newest.State == podmill.StateCreated || p.changed(c, newest):
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "in place of the one before")

@@ -16,7 +16,7 @@ const minimumGrace = 2 * time.Second
 
 // killStrays kills what must not run beside, or in place of, what is wanted.
 func (p *planner) killStrays() {
-	grace := max(minimumGrace, graceOf(p.Pod))
+	grace := graceOf(p.Pod)
 	for i := range p.Seen.Containers {
 		c := &p.Seen.Containers[i]
 		if c.State == podmill.StateExited {
@@ -27,16 +27,18 @@ func (p *planner) killStrays() {
 		case c.State == podmill.StateCreated:
 			p.kill(c, 0, "it was created and never started")
 		case spec == nil && !p.ephemeral(c.Name):
-			p.kill(c, grace, "the pod has no such container")
+			p.stop(c, grace, "the pod has no such container")
 		case p.Seen.Container(c.Name) != c:
-			p.kill(c, grace, "a newer instance is there")
+			p.stop(c, grace, "a newer instance is there")
 		case c.State == podmill.StateUnknown:
-			p.kill(c, grace, `Container is in "unknown" state, try killing it before restart`)
+			p.stop(c, grace, `Container is in "unknown" state, try killing it before restart`)
 		case p.Sandbox == nil || c.SandboxID != p.Sandbox.ID:
-			p.kill(c, grace, "Stopping container "+c.Name)
+			p.stop(c, grace, "Stopping container "+c.Name)
 		case spec == nil || kind == lifecycle.Init:
 		case p.changed(spec, c):
-			p.kill(c, grace, called(kind, c.Name)+" definition changed"+restarted(kind, true))
+			p.stop(c, grace, called(kind, c.Name)+" definition changed"+restarted(kind, true))
+		case p.unhooked(c):
+			p.killUnhooked(c, grace)
 		case p.Health[c.ID].Failed != "":
 			p.killUnhealthy(spec, kind, c)
 		}
@@ -53,9 +55,24 @@ func (p *planner) killUnhealthy(spec *corev1.Container, kind lifecycle.Kind, c *
 	if probe != nil && probe.TerminationGracePeriodSeconds != nil {
 		grace = time.Duration(*probe.TerminationGracePeriodSeconds) * time.Second
 	}
-	p.kill(c, max(minimumGrace, grace), fmt.Sprintf("%s failed %s probe%s",
+	p.stop(c, grace, fmt.Sprintf("%s failed %s probe%s",
 		called(kind, c.Name), strings.ToLower(string(failed)), restarted(kind, lifecycle.RestartsOnFailure(p.Pod, spec, kind))))
 	p.Kill[len(p.Kill)-1].Probe = failed
+}
+
+// unhooked reports that a container must not run on because its postStart hook has not succeeded and never will.
+func (p *planner) unhooked(c *podmill.Container) bool {
+	state := p.Hooks[c.ID].PostStart
+	return state == PostStartFailed || state == PostStartLost
+}
+
+// killUnhooked kills a container without its postStart hook. One whose hook failed has failed itself, and starts again as any other that has.
+func (p *planner) killUnhooked(c *podmill.Container, grace time.Duration) {
+	why := "FailedPostStartHook"
+	if p.Hooks[c.ID].PostStart == PostStartLost {
+		why = "Nobody knows how the postStart hook of container " + c.Name + " ended"
+	}
+	p.stop(c, grace, why)
 }
 
 // called is what the kubelet calls a container when it says why it kills it.
@@ -97,20 +114,44 @@ func (p *planner) changed(spec *corev1.Container, c *podmill.Container) bool {
 	return hash != "" && hash != hashOf(spec)
 }
 
+// stop kills a container within a grace, which has a floor, and lets its preStop hook have its part of that.
+func (p *planner) stop(c *podmill.Container, grace time.Duration, why string) {
+	p.preStop(c, grace)
+	p.kill(c, max(minimumGrace, grace), why)
+}
+
 func (p *planner) kill(c *podmill.Container, grace time.Duration, why string) {
 	p.Kill = append(p.Kill, Kill{
 		ID: c.ID, Name: c.Name, Attempt: c.Attempt, Grace: grace, Remove: c.State == podmill.StateCreated, Why: why,
 	})
 }
 
+// preStop begins the preStop hook of a container, if it has one and there is time for it. One that has ended by itself needs none.
+func (p *planner) preStop(c *podmill.Container, grace time.Duration) {
+	begun := p.Hooks[c.ID].PreStop || anyOf(p.PreStop, func(b *PreStop) bool { return b.ID == c.ID })
+	if c.State != podmill.StateRunning || grace <= 0 || begun {
+		return
+	}
+	spec, _ := p.spec(c.Name)
+	if spec == nil {
+		spec = annotatedSpec(c)
+	}
+	if spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil {
+		p.PreStop = append(p.PreStop, PreStop{ID: c.ID, Name: c.Name, Attempt: c.Attempt, Container: spec, Grace: grace})
+	}
+}
+
 func (p *planner) killed(c *podmill.Container) bool {
 	return anyOf(p.Kill, func(k *Kill) bool { return k.ID == c.ID })
 }
 
-// end stops a pod: app and init containers first, side by side; then the sidecars, the last one first, as long as there is time; then
+// end stops a pod: all preStop hooks begin at once; app and init containers first, side by side; then the sidecars, the last one first, as long as there is time; then
 // the sandboxes. What is left when the time is up is stopped at once.
 func (p *planner) end() {
 	left := min(p.Termination.Remaining(p.now), time.Duration(p.Termination.GracePeriodSeconds)*time.Second)
+	for i := range p.Seen.Containers {
+		p.preStop(&p.Seen.Containers[i], left) // of a sidecar, too, though its turn to stop may come later
+	}
 	grace := max(minimumGrace, left)
 	if p.Termination.GracePeriodSeconds <= 0 {
 		grace = 0

@@ -2,12 +2,15 @@ package syncpod
 
 // The kubelet's reasons: those of waiting containers, and those of events.
 const (
-	reasonCrashLoop   = "CrashLoopBackOff"
-	reasonPullBackOff = "ImagePullBackOff"
-	reasonRestartAll  = "RestartingAllContainers"
-	reasonConfigError = "CreateContainerConfigError"
-	reasonCreateError = "CreateContainerError"
-	reasonRunError    = "RunContainerError"
+	reasonCrashLoop    = "CrashLoopBackOff"
+	reasonPullBackOff  = "ImagePullBackOff"
+	reasonRestartAll   = "RestartingAllContainers"
+	reasonConfigError  = "CreateContainerConfigError"
+	reasonCreateError  = "CreateContainerError"
+	reasonRunError     = "RunContainerError"
+	reasonPostStart    = "PostStartHookError"
+	reasonCreating     = "ContainerCreating"
+	reasonInitializing = "PodInitializing"
 
 	eventBackOff           = "BackOff"
 	eventCreated           = "Created"
@@ -17,7 +20,10 @@ const (
 	eventFailedDirectories = "FailedToMakePodDataDirectories"
 	eventFailedKillPod     = "FailedKillPod"
 	eventFailedMount       = "FailedMount"
+	eventFailedPostStart   = "FailedPostStartHook"
+	eventFailedPreStop     = "FailedPreStopHook"
 	eventFailedSandbox     = "FailedCreatePodSandBox"
+	eventHookFallback      = "LifecycleHTTPFallback"
 	eventInvalidEnv        = "InvalidEnvironmentVariableNames"
 	eventKilling           = "Killing"
 	eventNetworkNotReady   = "NetworkNotReady"

@@ -95,6 +95,17 @@ func containerAnnotations(pod *corev1.Pod, c *corev1.Container, attempt uint32) 
 	return a
 }
 
+// annotatedSpec returns what a container's annotations tell of its spec: as much as its preStop hook needs. What nobody can read is no hook.
+func annotatedSpec(c *podmill.Container) *corev1.Container {
+	spec := &corev1.Container{Name: c.Name}
+	var hook corev1.LifecycleHandler
+	if json.Unmarshal([]byte(c.Annotations[podmill.AnnotationPreStopHandler]), &hook) == nil {
+		spec.Lifecycle = &corev1.Lifecycle{PreStop: &hook}
+	}
+	_ = json.Unmarshal([]byte(c.Annotations[podmill.AnnotationContainerPorts]), &spec.Ports)
+	return spec
+}
+
 // marshal returns JSON of an API type, none of which fails.
 func marshal(v any) string {
 	b, _ := json.Marshal(v)

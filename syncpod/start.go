@@ -20,6 +20,7 @@ type bringingUp struct {
 	seen    *podmill.RuntimePod
 	sandbox *podmill.Sandbox
 	hosts   string
+	hooks   *beside
 }
 
 // start brings a container's image, creates the container and starts it. Between any two of these, the end of ctx is the end: a pod that
@@ -54,12 +55,27 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 	if ctx.Err() != nil {
 		return outcome{err: ctx.Err()}
 	}
+	return u.run(ctx, c, id)
+}
+
+// run starts a created container and begins its postStart hook. That the hook begins is kept first: a container that runs, and of
+// whose hook nothing is known, would count as started.
+func (u *bringingUp) run(ctx context.Context, c *corev1.Container, id string) outcome {
+	hooked := c.Lifecycle != nil && c.Lifecycle.PostStart != nil
+	if hooked {
+		if err := u.hooks.keeper.postStartBegins(c.Name, id); err != nil {
+			return u.told(c.Name, u.failed(ctx, reasonRunError, err))
+		}
+	}
 	if err := u.step(u.pod, "start", c.Name, func() error { return u.Runtime.StartContainer(ctx, id) }); err != nil {
 		o := u.told(c.Name, u.failed(ctx, reasonRunError, err))
 		o.tried = true
 		return o
 	}
 	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventStarted, "Started container "+c.Name)
+	if hooked {
+		u.hooks.postStart(&hook{container: c, handler: c.Lifecycle.PostStart, id: id, address: u.addressOf(u.pod.Spec.HostNetwork, u.sandbox)})
+	}
 	return outcome{tried: true}
 }
 

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
 )
 
-// kill stops containers side by side, and returns the names of those of which it failed.
-func (s *Syncer) kill(ctx context.Context, pod *corev1.Pod, kills []Kill) (unkilled map[string]bool, err error) {
+// kill stops containers side by side, each when its preStop hook is over, and returns the names of those of which it failed.
+func (s *Syncer) kill(ctx context.Context, pod *corev1.Pod, hooks *beside, kills []Kill) (unkilled map[string]bool, err error) {
 	errs := make([]error, len(kills))
 	each(len(kills), func(i int) {
 		k := &kills[i]
@@ -21,7 +22,13 @@ func (s *Syncer) kill(ctx context.Context, pod *corev1.Pod, kills []Kill) (unkil
 			return
 		}
 		s.event(pod, k.Name, corev1.EventTypeNormal, eventKilling, k.Why)
-		errs[i] = s.step(pod, "kill", k.Name, func() error { return done(s.Runtime.StopContainer(ctx, k.ID, k.Grace)) })
+		errs[i] = s.step(pod, "kill", k.Name, func() error {
+			begun := time.Now()
+			if err := hooks.await(ctx, k.ID); err != nil {
+				return err
+			}
+			return done(s.Runtime.StopContainer(ctx, k.ID, left(k.Grace, time.Since(begun))))
+		})
 	})
 	unkilled = map[string]bool{}
 	for i, err := range errs {
@@ -31,6 +38,14 @@ func (s *Syncer) kill(ctx context.Context, pod *corev1.Pod, kills []Kill) (unkil
 		}
 	}
 	return unkilled, errors.Join(errs...)
+}
+
+// left is what the preStop hook has left of a grace.
+func left(grace, taken time.Duration) time.Duration {
+	if grace <= 0 {
+		return 0
+	}
+	return max(minimumGrace, grace-taken)
 }
 
 // removeDead removes dead instances with their logs.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,7 +16,8 @@ import (
 )
 
 // SyncPod makes what the runtime holds of a pod into what its spec wants: it looks, plans, reports, acts, and looks again until nothing is
-// left to do. It does not wait for containers to end; whoever sees that syncs again. An end that is not nil says that the pod has to be terminated: its
+// left to do. It does not wait for containers to end; whoever sees that syncs again. It does wait for postStart
+// hooks, and while they run it sees to the rest of the pod. An end that is not nil says that the pod has to be terminated: its
 // work is done by itself or, with the reason DeadlineExceeded, it has been active for as long as it may.
 //
 // An error means that not all could be done, and names each thing; what could be done beside it was. Where ctx ends, nothing new is begun: no container is
@@ -28,9 +31,16 @@ func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kil
 	s.warnUnsupported(pod, m)
 	ctx, cancel := untilDeadline(ctx, pod, m.active)
 	defer cancel()
-	end, err = s.settle(ctx, pod, m)
+	hooks := s.hooksOf(ctx, pod, m.keeper)
+	defer hooks.cut()
+	for {
+		end, err = s.settle(ctx, pod, m, hooks)
+		if end != nil || !hooks.wait() {
+			break
+		}
+	}
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errOutOfTime):
+	case end == nil && errors.Is(context.Cause(ctx), errOutOfTime):
 		end = outOfTime()
 	case err != nil:
 		return nil, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
@@ -42,13 +52,13 @@ func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kil
 }
 
 // settle goes round from look to action until the pod has all it wants. After a failure there is one more look, to report how things stand.
-func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (end *podmill.Kill, err error) {
+func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory, hooks *beside) (end *podmill.Kill, err error) {
 	// A container can be started twice before its back-off makes it wait, and a sandbox once; a restart of all takes four rounds more. A runtime with which that does not end
 	// is lying, or broken, and has to be left alone for a while.
 	limit := 8 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	var failed error
 	for round := 0; ; round++ {
-		now, err := s.look(ctx, pod, m)
+		now, err := s.look(ctx, pod, m, hooks)
 		if err != nil {
 			return nil, errors.Join(failed, err)
 		}
@@ -66,7 +76,7 @@ func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory) (end *p
 			return nil, fmt.Errorf("the pod does not settle, there is still to do: %s", now.String())
 		}
 		s.observer.planned(podmill.RefOf(pod), &now.Actions)
-		failed = s.act(ctx, pod, m, now)
+		failed = s.act(ctx, pod, m, hooks, now)
 	}
 }
 
@@ -78,21 +88,23 @@ type situation struct {
 }
 
 // look observes a pod, plans, and reports how it stands.
-func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory) (*situation, error) {
+func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *beside) (*situation, error) {
 	seen, err := s.observe(ctx, pod.UID, m)
 	if err != nil {
 		return nil, err
 	}
 	m.learn(pod, seen)
-	health := s.probe(pod, seen, false)
+	hooked := m.hooks(hooks)
+	health := s.health(pod, seen, hooked)
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
 	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
-		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff, Health: health, Unhealthy: m.unhealthy,
+		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff,
+		Health: health, Unhealthy: m.unhealthy, Hooks: hooked,
 	}, time.Now())}
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
-	_, err = s.Reporter.Report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(&now.Actions), Health: health})
+	_, err = s.Reporter.Report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(pod, seen, &now.Actions, hooked), Health: health})
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
@@ -118,6 +130,26 @@ func (s *Syncer) probe(pod *corev1.Pod, seen *podmill.RuntimePod, ending bool) m
 	return s.prober.Probe(pod, seen, ending)
 }
 
+// health returns how the containers are. One whose postStart hook has not succeeded has not started, and is not probed.
+func (s *Syncer) health(pod *corev1.Pod, seen *podmill.RuntimePod, hooked map[string]Hooks) map[string]podmill.Health {
+	unstarted := func(c *podmill.Container) bool { return hooked[c.ID].PostStart != "" }
+	if !anyOf(seen.Containers, unstarted) {
+		return s.probe(pod, seen, false)
+	}
+	rest := *seen
+	rest.Containers = slices.DeleteFunc(slices.Clone(seen.Containers), func(c podmill.Container) bool { return unstarted(&c) })
+	health := maps.Clone(s.probe(pod, &rest, false))
+	if health == nil {
+		health = map[string]podmill.Health{}
+	}
+	for i := range seen.Containers {
+		if c := &seen.Containers[i]; unstarted(c) {
+			health[c.ID] = podmill.Health{}
+		}
+	}
+	return health
+}
+
 // wakeAt has the pod synced again when its next back-off is over.
 func (s *Syncer) wakeAt(uid types.UID, m *memory, at time.Time) {
 	m.silence()
@@ -127,7 +159,7 @@ func (s *Syncer) wakeAt(uid types.UID, m *memory, at time.Time) {
 }
 
 // act carries out what was planned.
-func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, now *situation) error {
+func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, hooks *beside, now *situation) error {
 	var p *preparation
 	var err error
 	if now.RunSandbox != nil || len(now.Start) > 0 {
@@ -137,7 +169,10 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, now *situa
 	}
 	m.dirty = true
 	m.condemned(now.Kill, now.seen)
-	unkilled, failed := s.kill(ctx, pod, now.Kill)
+	for i := range now.PreStop {
+		hooks.preStop(now.seen, &now.PreStop[i])
+	}
+	unkilled, failed := s.kill(ctx, pod, hooks, now.Kill)
 	if failed != nil && now.RunSandbox != nil {
 		return failed // never a second sandbox while something runs in the first
 	}
@@ -147,7 +182,7 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, now *situa
 		}
 	}
 	if p != nil {
-		failed = errors.Join(failed, s.bringUp(ctx, pod, m, now, p, unkilled))
+		failed = errors.Join(failed, s.bringUp(ctx, pod, m, hooks, now, p, unkilled))
 	}
 	if now.Reset {
 		m.reset(pod)

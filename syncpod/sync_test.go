@@ -416,13 +416,10 @@ func TestAPodThatRanIsLookedAtBeforeItIsTakenForGone(t *testing.T) {
 func TestFieldsWithoutEffectAreNamedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		pod := podmilltest.Pod("shop/cart",
-			podmilltest.InitContainer("migrate", "img:1", podmilltest.Runs("exit 0"), func(c *corev1.Container) {
-				c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
-			}),
 			podmilltest.Container("web", "img:1", func(c *corev1.Container) { c.LivenessProbe = &corev1.Probe{} }))
 		r.work(pod, 10*time.Second)
 		const want = "event Warning UnsupportedField shop/cart: The pod runs, but these fields have no effect yet: " +
-			"spec.initContainers{migrate}.lifecycle.preStop, spec.containers{web}.livenessProbe"
+			"spec.containers{web}.livenessProbe"
 		if n := strings.Count(r.story(), want); n != 1 {
 			t.Errorf("told %d times:\n%s", n, r.story())
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/httpget"
 )
 
 // Cache is what is known of the runtime.
@@ -67,7 +68,7 @@ type Reporter interface {
 	Report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error)
 }
 
-// Config is what a [Syncer] cannot do without.
+// Config is what a [Syncer] cannot do without. A runtime that is no [podmill.Execer] either has no hooks that run commands: they fail.
 type Config struct {
 	Runtime   podmill.ContainerRunner
 	Cache     Cache
@@ -83,8 +84,11 @@ type Syncer struct {
 	Config
 	options
 
-	mu   sync.Mutex
-	pods map[types.UID]*memory
+	http *httpget.Client
+
+	mu      sync.Mutex
+	pods    map[types.UID]*memory
+	keepers map[types.UID]*keeper
 }
 
 // New returns a syncer.
@@ -92,7 +96,9 @@ func New(cfg Config, opts ...Option) (*Syncer, error) {
 	if cfg.Runtime == nil || cfg.Cache == nil || cfg.Sandboxes == nil || cfg.Images == nil || cfg.Reporter == nil {
 		return nil, errors.New("syncpod: every field of Config is required")
 	}
-	s := &Syncer{Config: cfg, pods: map[types.UID]*memory{}}
+	s := &Syncer{
+		Config: cfg, http: httpget.NewClient(), pods: map[types.UID]*memory{}, keepers: map[types.UID]*keeper{},
+	}
 	for _, opt := range opts {
 		opt(&s.options)
 	}

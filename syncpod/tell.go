@@ -71,8 +71,6 @@ func (s *Syncer) unsupported(pod *corev1.Pod) (fields []string) {
 			list = "initContainers"
 		}
 		path := fmt.Sprintf("spec.%s{%s}", list, c.Name)
-		add(c.Lifecycle != nil && c.Lifecycle.PostStart != nil, "%s.lifecycle.postStart", path)
-		add(c.Lifecycle != nil && c.Lifecycle.PreStop != nil, "%s.lifecycle.preStop", path)
 		if s.prober != nil {
 			continue
 		}

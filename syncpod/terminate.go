@@ -55,6 +55,10 @@ func (s *Syncer) stop(
 	ctx context.Context, pod *corev1.Pod, t podmill.Termination,
 	report func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error,
 ) error {
+	keeper, err := s.keeper(pod.UID)
+	logFailure(ctx, pod, "nothing of the pod's end is kept", err)
+	hooks := s.hooksOf(ctx, pod, keeper)
+	defer hooks.cut()
 	limit := 4 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	stopped := map[string]bool{}
 	for round := 0; ; round++ {
@@ -63,10 +67,10 @@ func (s *Syncer) stop(
 			return fmt.Errorf("observe: %w", err)
 		}
 		if round == 0 && !seen.Empty() {
-			t, err = s.keepDeadline(pod.UID, t)
+			t, err = keeper.terminate(t)
 			logFailure(ctx, pod, "the deadline is not kept; after a restart of the agent the pod has its whole grace again", err)
 		}
-		a := Plan(Input{Pod: pod, Seen: seen, Termination: &t, Stopped: stopped}, time.Now())
+		a := Plan(Input{Pod: pod, Seen: seen, Termination: &t, Stopped: stopped, Hooks: hooks.states(nil)}, time.Now())
 		if a.Finished {
 			if err := s.Sandboxes.Stop(ctx, seen); err != nil {
 				return err
@@ -80,11 +84,39 @@ func (s *Syncer) stop(
 			return fmt.Errorf("containers do not stop, there is still to do: %s", a.String())
 		}
 		s.observer.planned(podmill.RefOf(pod), &a)
-		if _, err := s.kill(ctx, pod, a.Kill); err != nil {
+		if err := s.stopSome(ctx, pod, hooks, seen, &a, func(seen *podmill.RuntimePod) error { return report(seen, t, false) }); err != nil {
 			return err
 		}
 		for _, k := range a.Kill {
 			stopped[k.ID] = true
+		}
+	}
+}
+
+// stopSome begins preStop hooks and stops containers, and meanwhile reports what becomes of the pod: some end before others, and one that still
+// works off what it has may cease to be ready.
+func (s *Syncer) stopSome(
+	ctx context.Context, pod *corev1.Pod, hooks *beside, seen *podmill.RuntimePod, a *Actions,
+	report func(seen *podmill.RuntimePod) error,
+) error {
+	for i := range a.PreStop {
+		hooks.preStop(seen, &a.PreStop[i])
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		_, err := s.kill(ctx, pod, hooks, a.Kill)
+		stopped <- err
+	}()
+	ticker := time.NewTicker(hookLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-stopped:
+			return err
+		case <-ticker.C:
+		}
+		if seen, err := s.Cache.Observe(ctx, pod.UID, false); err == nil {
+			logFailure(ctx, pod, "the status is not up to date", report(seen))
 		}
 	}
 }
