@@ -40,7 +40,12 @@
 //
 // When the context of a sync ends, nothing is created or started any more. A sync that finds nothing to do asks the runtime nothing.
 //
-// What is not supported is said, never skipped: probes without a prober, hooks are named in an event, and the pod runs
+// A postStart hook runs beside the sync that started its container, and until it has succeeded the container has not started: it is not told as
+// running, not probed, and lets no other container start after it. A failure kills it; so does an agent that finds no record of how the hook ended. All
+// preStop hooks begin as soon as the pod has to end, or with the kill of their own container; they have the grace and are cut when it is over, and
+// the stop has two seconds at least. Hooks are delivered at least once, and any answer to an httpGet is a success, as with the kubelet.
+//
+// What is not supported is said, never skipped: probes without a prober are named in an event, and the pod runs
 // without them; a container with a subPath, a block device or a variable from a file waits with CreateContainerConfigError.
 //
 // # What you implement
