@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -17,14 +18,19 @@ import (
 // before its own probe has said so (B039), and counts as a restart.
 func TestALivenessFailureKillsAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
+		var mu sync.Mutex
 		var decided, killed time.Time
 		w.opts = []agent.Option{agent.WithObservers(agent.Observers{
 			Probe: probe.Observer{Probed: func(r probe.Run) {
+				mu.Lock()
+				defer mu.Unlock()
 				if r.Type == podmill.ProbeLiveness && killed.IsZero() {
 					decided = time.Now()
 				}
 			}},
 			SyncPod: syncpod.Observer{Planned: func(_ podmill.PodRef, a *syncpod.Actions) {
+				mu.Lock()
+				defer mu.Unlock()
 				if len(a.Kill) > 0 && killed.IsZero() {
 					killed = time.Now()
 				}
@@ -39,6 +45,8 @@ func TestALivenessFailureKillsAtOnce(t *testing.T) {
 		w.start()
 		w.file.Replace(pod)
 		w.pass(35 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		if killed.IsZero() || killed.Sub(decided) != 0 {
 			t.Errorf("decided at %v, killed at %v\n%s", decided, killed, w.rt.Log())
 		}
