@@ -19,13 +19,16 @@ import (
 	"github.com/podmill/podmill/internal/httpget"
 )
 
+// patient is a timeout that nothing on loopback needs.
+const patient = 20 * time.Second
+
 // found carries out a probe, on loopback.
-func found(t *testing.T, h handlers, p corev1.ProbeHandler) finding {
+func found(t *testing.T, h handlers, p corev1.ProbeHandler, timeout time.Duration) finding {
 	t.Helper()
 	h.http = httpget.NewClient()
 	return h.probe(t.Context(), target{
 		container: &corev1.Container{Name: "main", Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}},
-		id:        "c1", address: "127.0.0.1", probe: &corev1.Probe{ProbeHandler: p}, timeout: 200 * time.Millisecond,
+		id:        "c1", address: "127.0.0.1", probe: &corev1.Probe{ProbeHandler: p}, timeout: timeout,
 	})
 }
 
@@ -59,7 +62,11 @@ func TestHTTPGet(t *testing.T) {
 		"/self":  failure(fmt.Sprintf("Get %q: stopped after 10 redirects", "/self")),
 		"/hang":  failure(fmt.Sprintf("Get %q: context deadline exceeded (Client.Timeout exceeded while awaiting headers)", s.URL+"/hang")),
 	} {
-		if got := found(t, handlers{}, corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: portOf(s.Listener.Addr())}}); got != want {
+		timeout := patient
+		if path == "/hang" {
+			timeout = 100 * time.Millisecond
+		}
+		if got := found(t, handlers{}, corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: portOf(s.Listener.Addr())}}, timeout); got != want {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
@@ -71,11 +78,11 @@ func TestTCPSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: portOf(l.Addr())}}
-	if got := found(t, handlers{}, p); got != success("") {
+	if got := found(t, handlers{}, p, patient); got != success("") {
 		t.Errorf("open: %+v", got)
 	}
 	_ = l.Close()
-	if got := found(t, handlers{}, p); got.result != Failed || !strings.Contains(got.message, "connection refused") {
+	if got := found(t, handlers{}, p, patient); got.result != Failed || !strings.Contains(got.message, "connection refused") {
 		t.Errorf("closed: %+v", got)
 	}
 }
@@ -104,7 +111,7 @@ func TestExec(t *testing.T) {
 		"flood":    {[]string{"flood"}, failure(strings.Repeat("o", 9<<10) + strings.Repeat("e", 1<<10))},
 		"broken":   {[]string{"broken"}, success("\uFFFDok")},
 	} {
-		if got := found(t, handlers{exec: exec}, corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: tc.command}}); got != tc.want {
+		if got := found(t, handlers{exec: exec}, corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: tc.command}}, patient); got != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -118,7 +125,7 @@ func TestWhatCannotBeCarriedOutIsUnknown(t *testing.T) {
 		`container "main" has no port "metrics"`:     {TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("metrics")}},
 		`container "main" has no port "web"`:         {HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromString("web")}},
 	} {
-		if got := found(t, handlers{}, p); got != (finding{result: Unknown, message: want}) {
+		if got := found(t, handlers{}, p, patient); got != (finding{result: Unknown, message: want}) {
 			t.Errorf("%s: %+v", want, got)
 		}
 	}

@@ -104,7 +104,7 @@ func (m *Manager) Probe(p *corev1.Pod, seen *podmill.RuntimePod, ending bool) ma
 // cannot tell the state goes on as it was. Callers hold mu.
 func (m *Manager) see(p *pod, c *corev1.Container, seen *podmill.RuntimePod, now time.Time, ago time.Duration) *instance {
 	in := p.instances[c.Name]
-	var held *podmill.Container
+	var held *podmill.Container // by the runtime
 	if seen != nil {
 		held = seen.Container(c.Name)
 	}
