@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
@@ -83,6 +85,9 @@ func (c *config) complete(rest []string, nodeIPs, dns string) error {
 			return fmt.Errorf("the host's name cannot be found, give --hostname-override: %w", err)
 		}
 		c.nodeName = strings.ToLower(host)
+	}
+	if msgs := validation.IsDNS1123Subdomain(c.nodeName); len(msgs) > 0 {
+		return fmt.Errorf("the node cannot be called %q, give --hostname-override another name: %s", c.nodeName, strings.Join(msgs, "; "))
 	}
 	for _, text := range split(nodeIPs) {
 		if _, err := netip.ParseAddr(text); err != nil {

@@ -172,7 +172,10 @@ func watch(ctx context.Context, a *agent.Agent, exitAfter time.Duration, exit fu
 		case <-over:
 			t.final(pods)
 			exit()
-			if !synced || !reached(pods) {
+			switch {
+			case synced && len(pods) == 0:
+				return fmt.Errorf("after %v there is no pod in the manifests", exitAfter)
+			case !synced || !reached(pods):
 				return fmt.Errorf("after %v not every pod has reached what it should", exitAfter)
 			}
 			return nil

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestFlagsThatCannotBe(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"", "--pod-manifest-path"},
+		{"--pod-manifest-path m more", `"more"`},
+		{"--pod-manifest-path m --hostname-override Bad_Node", `"Bad_Node"`},
+		{"--pod-manifest-path m --node-ip 1.2.3", "--node-ip"},
+		{"--pod-manifest-path m --cluster-dns dns", "--cluster-dns"},
+	} {
+		if _, err := parseFlags(strings.Fields(tc.args), io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want an error that says %s", tc.args, err, tc.want)
+		}
+	}
+}
