@@ -46,7 +46,7 @@ func (s *Syncer) removeDirectory(uid types.UID) error {
 	if err != nil || dir == "" {
 		return err
 	}
-	return removeTree(dir, ownFile)
+	return removeTree(dir, func(path string) bool { return ownFile(path) || isMessageFile(path) })
 }
 
 // uidOfLogs returns whose a directory of logs is, by its name: <namespace>_<name>_<uid>.

@@ -114,6 +114,9 @@ func (s *Syncer) removeLogs(pod *corev1.Pod, r *Remove) error {
 		return err
 	}
 	errs := []error{s.unlinkLog(pod, r.Name, r.ID)}
+	if path, err := s.messageFile(pod.UID, r.Name, r.Attempt); err == nil && path != "" {
+		errs = append(errs, removeFile(path))
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)

@@ -11,7 +11,7 @@ import (
 
 // The kubelet's layout of directories. Nothing but the two roots can be chosen: log shippers and people know the rest by heart.
 //
-//	<root>/pods/<uid>/{volumes/...,etc-hosts,lifecycle.json}
+//	<root>/pods/<uid>/{volumes/...,containers/<container>/<attempt>,etc-hosts,lifecycle.json}
 //	<logs>/pods/<namespace>_<name>_<uid>/<container>/<attempt>.log
 //	<logs>/containers/<pod>_<namespace>_<container>-<id>.log -> the former
 const (

@@ -22,6 +22,7 @@ type resolved struct {
 	command     []string
 	args        []string
 	volumes     map[string]podmill.Volume
+	message     string // the file for its termination message, empty if it has none
 	hosts       string // the file that is the container's /etc/hosts, empty if it has none of its own
 	oomScoreAdj int64
 }
@@ -112,26 +113,33 @@ func marshal(v any) string {
 	return string(b)
 }
 
-// mountsOf returns a container's mounts: /etc/hosts, unless the container mounts something there itself, and its volumes.
+// mountsOf returns a container's mounts: its volumes, and /etc/hosts and the file for its termination message, unless the container mounts something
+// there itself.
 func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
 	if len(c.VolumeDevices) > 0 {
 		return nil, configError("volumeDevices is not supported")
 	}
 	var mounts []podmill.Mount
-	hosts := r.hosts
+	hosts, message := r.hosts, r.message
 	for i := range c.VolumeMounts {
 		m, err := mountOf(&c.VolumeMounts[i], r.volumes)
 		if err != nil {
 			return nil, err
 		}
-		if m.ContainerPath == hostsPath {
+		switch m.ContainerPath {
+		case hostsPath:
 			hosts = ""
+		case path.Clean("/" + c.TerminationMessagePath):
+			message = ""
 		}
 		mounts = append(mounts, m)
 	}
 	if hosts != "" {
 		// Read-only: what a container writes there would fill the node's disk and count for nobody (CVE-2020-8557).
 		mounts = append(mounts, podmill.Mount{ContainerPath: hostsPath, HostPath: hosts, ReadOnly: true, SELinuxRelabel: true})
+	}
+	if message != "" {
+		mounts = append(mounts, podmill.Mount{ContainerPath: c.TerminationMessagePath, HostPath: message, SELinuxRelabel: true})
 	}
 	return mounts, nil
 }

@@ -93,10 +93,14 @@ func (u *bringingUp) resolve(ctx context.Context, start *Start, image *podmill.I
 	if !ok {
 		return nil, fmt.Errorf("unable to find target container of %s", c.Name)
 	}
+	message, err := u.makeMessageFile(u.pod, c, start.Attempt)
+	if err != nil {
+		return nil, fmt.Errorf("make the file for the termination message: %w", err)
+	}
 	command, args := env.Command(c, vars)
 	return containerSpec(u.pod, c, &resolved{
 		sandbox: u.spec, sandboxID: u.sandbox.ID, targetID: targetID, attempt: start.Attempt, image: image,
-		env: vars, command: command, args: args, volumes: u.volumes, hosts: u.hosts,
+		env: vars, command: command, args: args, volumes: u.volumes, hosts: u.hosts, message: message,
 		oomScoreAdj: oomScoreAdj(u.pod, c, start.Kind, u.node.MemoryBytes),
 	})
 }

@@ -19,7 +19,7 @@ import (
 // the next call goes on where this one was. The deadline is kept in the pod's directory.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error {
 	err := s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
-		_, err := s.Reporter.Report(ctx, pod, seen, podmill.Progress{
+		_, err := s.report(ctx, pod, seen, podmill.Progress{
 			Health: s.probe(pod, seen, true), Termination: &t, Stopped: stopped,
 		})
 		return err

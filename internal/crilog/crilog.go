@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -198,4 +199,26 @@ func seekTail(file *os.File, n int64) error {
 	}
 	_, err = file.Seek(0, io.SeekStart)
 	return err
+}
+
+// Last returns the text of the last lines in the raw end of a log: at most so many lines, and so many bytes. What comes before the first line's end in raw
+// may be a part of a line; where raw is longer than a line can be, it is not told.
+func Last(raw string, lines, limit int) string {
+	all := strings.SplitAfter(raw, "\n")
+	if len(raw) >= maxLine {
+		all = all[1:]
+	}
+	if n := len(all); n > 0 && all[n-1] == "" {
+		all = all[:n-1]
+	}
+	var b strings.Builder
+	for _, line := range all[max(0, len(all)-lines):] {
+		_, _, partial, text := split([]byte(strings.TrimSuffix(line, "\n")))
+		b.Write(text)
+		if !partial {
+			b.WriteByte('\n')
+		}
+	}
+	text := b.String()
+	return text[max(0, len(text)-limit):]
 }

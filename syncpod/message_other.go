@@ -1,0 +1,5 @@
+//go:build !unix
+
+package syncpod
+
+const openFlags = 0
