@@ -98,6 +98,11 @@ func ordered(lines []said) []said {
 			to++
 		}
 		slices.SortStableFunc(lines[from:to], func(a, b said) int { return strings.Compare(a.container, b.container) })
+		for i := from + 1; i < to; i++ { // a preStop hook begins beside the event
+			if a, b := &lines[i-1], &lines[i]; a.container == b.container && strings.HasPrefix(a.say, "Exec ") && strings.HasPrefix(b.say, "Normal Killing: Stopping") {
+				*a, *b = *b, *a
+			}
+		}
 		from = to
 	}
 	var pods []said
