@@ -37,6 +37,7 @@ type Agent struct {
 	probes   *probe.Manager
 	workers  *podworkers.Workers
 	loop     *syncloop.Loop
+	features podmill.Features
 	cleaners []syncloop.Cleaner
 	changed  func(podmill.ObjectRef) // tells volumes that wait for an object; may be nil
 	logs     *logs.Rotator           // nil where the runtime cannot open logs anew
@@ -111,6 +112,7 @@ func (a *Agent) wire(root string) error {
 		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
 		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
 		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
+		syncpod.WithRefusal(a.refusal),
 	}
 	if o.cgroups != nil {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
@@ -122,6 +124,7 @@ func (a *Agent) wire(root string) error {
 	if err != nil {
 		return err
 	}
+	a.features = join(a.runtime, volumes, a.hands, a.probes, sandboxes, images)
 	a.workers = podworkers.New(a.hands, append(o.workers, podworkers.WithObserver(a.watchWorkers(o.observers.Workers)))...)
 	if reopener, ok := podmill.As[podmill.LogReopener](a.runtime); ok {
 		a.logs = logs.New(filepath.Join(o.logRoot, "pods"), a.eyes.Pods, reopener)

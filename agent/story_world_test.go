@@ -18,6 +18,7 @@ import (
 	"github.com/podmill/podmill/agent"
 	. "github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podspec"
+	"github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podworkers"
 )
 
@@ -89,7 +90,8 @@ func (s *story) start() {
 		source.Replace(pods...)
 	}
 	a, err := agent.New(s.faults, s.root, []podmill.PodSource{s.api, s.file},
-		agent.WithEvents(s), agent.WithStatusSink(s), agent.WithWorkerOptions(podworkers.WithRandom(func() float64 { return 0 })))
+		agent.WithEvents(s), agent.WithStatusSink(s), agent.WithObjects(podmilltest.NewObjects()),
+		agent.WithWorkerOptions(podworkers.WithRandom(func() float64 { return 0 })))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type origin struct {
 	location string // the directory or the URL
 	node     string
 	strict   bool
+	check    func(pod *corev1.Pod) field.ErrorList
 }
 
 // content is what a file holds.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podmill/podmill"
 )
@@ -16,7 +17,7 @@ import (
 var start = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 
 func fromFile() origin {
-	return origin{source: sourceFile, location: "/manifests", node: "node1", strict: true}
+	return origin{source: sourceFile, location: "/manifests", node: "node1", strict: true, check: newOptions(nil).check}
 }
 
 // decode decodes a manifest and returns what is wrong with it, as a person reads it.
@@ -371,5 +372,18 @@ func TestSecretsAreNotShown(t *testing.T) {
 		if len(got) == 0 || strings.Contains(strings.Join(got, "\n"), canary) {
 			t.Errorf("%s: got %q", data, got)
 		}
+	}
+}
+
+// What an agent does not serve is reported as what is wrong is, where it stands in the file.
+func TestACheckHasFileAndLine(t *testing.T) {
+	o := fromFile()
+	o.check = func(*corev1.Pod) field.ErrorList {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "containers").Index(0).Child("image"), "nothing serves it here")}
+	}
+	content, lines := o.lines(web)
+	want := []string{"web.yaml:8: pod web: spec.containers[0].image: forbidden (nothing serves it here)"}
+	if diff := cmp.Diff(want, lines); diff != "" || len(content.pods) > 0 {
+		t.Errorf("%d pods, and (-want +got):\n%s", len(content.pods), diff)
 	}
 }

@@ -50,7 +50,7 @@ func NewDirectory(path, node string, opts ...Option) *Directory {
 	}
 	return &Directory{
 		path:     path,
-		origin:   origin{source: sourceFile, location: location, node: node, strict: o.strict},
+		origin:   origin{source: sourceFile, location: location, node: node, strict: o.strict, check: o.check},
 		period:   o.period,
 		quiet:    settleQuiet,
 		tell:     teller{observer: o.observer},

@@ -3,6 +3,9 @@ package staticpod
 import (
 	"net/http"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const (
@@ -32,10 +35,11 @@ type options struct {
 	observer  Observer
 	headers   http.Header
 	transport http.RoundTripper
+	check     func(pod *corev1.Pod) field.ErrorList
 }
 
 func newOptions(opts []Option) options {
-	o := options{strict: true, period: 20 * time.Second, transport: http.DefaultTransport}
+	o := options{strict: true, period: 20 * time.Second, transport: http.DefaultTransport, check: func(*corev1.Pod) field.ErrorList { return nil }}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -61,4 +65,10 @@ func WithHeaders(headers http.Header) Option {
 // WithTransport carries out the requests for a URL; the default is [http.DefaultTransport].
 func WithTransport(transport http.RoundTripper) Option {
 	return func(o *options) { o.transport = transport }
+}
+
+// WithCheck says what else is wrong with a pod, such as fields that the agent does not serve. It is reported, with file and line, as what validation
+// finds. The func is pure and returns at once.
+func WithCheck(check func(pod *corev1.Pod) field.ErrorList) Option {
+	return func(o *options) { o.check = check }
 }

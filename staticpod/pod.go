@@ -55,7 +55,7 @@ func (o *object) pod() {
 		tolerate(pod)
 	}
 	podspec.Default(pod)
-	if o.valid(podspec.Validate(pod), podspec.ValidateStatic(pod)) {
+	if o.valid(podspec.Validate(pod), podspec.ValidateStatic(pod), o.check(pod)) {
 		o.content.pods = append(o.content.pods, pod)
 	}
 }

@@ -36,7 +36,7 @@ func NewURL(address, node string, opts ...Option) *URL {
 			headers: o.headers,
 			client:  http.Client{Transport: o.transport, Timeout: requestTimeout, CheckRedirect: stay},
 		},
-		origin: origin{source: sourceHTTP, location: name, node: node, strict: o.strict},
+		origin: origin{source: sourceHTTP, location: name, node: node, strict: o.strict, check: o.check},
 		period: o.period,
 		tell:   teller{observer: o.observer},
 		file:   file{name: name},

@@ -34,7 +34,9 @@ type memory struct {
 	// told is, by container, the attempt after which it was last said that it waits.
 	told   map[string]uint32
 	warned bool
-	alarm  *time.Timer
+	// refused is why nothing of the pod is started, as people have been told.
+	refused string
+	alarm   *time.Timer
 }
 
 // remember returns what is known of a pod, made from its last status and its logs where it is met for the first time.

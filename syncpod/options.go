@@ -23,6 +23,7 @@ type options struct {
 	networkReady  func(ctx context.Context) error
 	wake          func(pod types.UID)
 	prober        Prober
+	refused       func(pod *corev1.Pod) string
 	maxBackoff    time.Duration
 	node          Node
 	observer      Observer
@@ -68,6 +69,12 @@ func WithProber(prober Prober) Option { return func(o *options) { o.prober = pro
 // WithMaxRestartDelay is the longest that a container which ends again and again has to wait, 1 s to 5 min, as the kubelet's
 // crashLoopBackOff.maxContainerRestartPeriod. The default is 5 min. The first wait is 10 s, or d where that is shorter.
 func WithMaxRestartDelay(d time.Duration) Option { return func(o *options) { o.maxBackoff = d } }
+
+// WithRefusal says why a pod cannot be had here as its spec wants it, and nothing if it can. The func is pure and returns at once. Nothing is started of a
+// pod that is refused: its containers wait with the reason CreateContainerConfigError.
+func WithRefusal(refused func(pod *corev1.Pod) string) Option {
+	return func(o *options) { o.refused = refused }
+}
 
 // Node is what containers are told, and judged by, of the node that they run on.
 type Node struct {

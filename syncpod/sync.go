@@ -67,7 +67,7 @@ func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory, hooks *
 			return nil, failed
 		case now.End != nil:
 			return now.End, nil
-		case now.Idle() && round == 0:
+		case now.Idle() && round == 0 && !now.refused:
 			_, err := s.mountVolumes(ctx, pod)
 			return nil, err
 		case now.Idle():
@@ -85,6 +85,7 @@ type situation struct {
 	Actions
 	seen    *podmill.RuntimePod
 	sandbox *podmill.Sandbox // nil if there is none to use
+	refused bool             // nothing of the pod may be started
 }
 
 // look observes a pod, plans, and reports how it stands.
@@ -102,6 +103,7 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff,
 		Health: health, Unhealthy: m.unhealthy, Hooks: hooked,
 	}, time.Now())}
+	now.refused = s.withhold(pod, m, &now.Actions)
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
 	_, err = s.report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(pod, seen, &now.Actions, hooked), Health: health})

@@ -36,6 +36,7 @@ type config struct {
 	stopPods     bool
 	exitAfter    time.Duration
 	verbosity    int
+	features     bool
 }
 
 func parseFlags(args []string, errOut io.Writer) (*config, error) {
@@ -57,6 +58,7 @@ func parseFlags(args []string, errOut io.Writer) (*config, error) {
 	flags.BoolVar(&c.strict, "strict-manifests", true, "refuse manifests with unknown fields instead of warning")
 	flags.BoolVar(&c.stopPods, "stop-pods-on-exit", false, "stop and remove all pods before exiting")
 	flags.DurationVar(&c.exitAfter, "exit-after", 0, "exit after that time, with 0 if all pods reached what they should")
+	flags.BoolVar(&c.features, "features", false, "print which fields of a pod are served, and exit")
 	flags.IntVar(&c.verbosity, "v", 0, "how much to log: 0 to 5")
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(errOut, "usage: minikubelet [flags]\n"+strings.TrimPrefix(clientUsage, "usage:\n")+"\nflags:")
@@ -73,7 +75,7 @@ func (c *config) complete(rest []string, nodeIPs, dns string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("argument %q is not understood; -h lists the flags", rest[0])
 	}
-	if c.manifestPath == "" && c.manifestURL == "" {
+	if c.manifestPath == "" && c.manifestURL == "" && !c.features {
 		return errors.New("there is nothing to run: give --pod-manifest-path or --manifest-url")
 	}
 	if c.logRoot == "" {

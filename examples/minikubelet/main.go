@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/agent"
@@ -51,6 +53,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if c.features {
+		return showFeatures(c, os.Stdout)
+	}
 	dir, err := openRoot(c.root)
 	if err != nil {
 		return err
@@ -67,19 +72,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	sources, opts := c.sources()
+	var a *agent.Agent // who makes no pod of a manifest before it runs
+	sources, opts := c.sources(func(pod *corev1.Pod) field.ErrorList { return a.Refused(pod) })
 	opts = append(opts, cgroups...)
-	opts = append(opts,
-		agent.WithEvents(event.JSONLines(dir.events)),
-		agent.WithLogRoot(c.logRoot),
-		agent.WithNode(c.node()),
-		agent.WithProbeOptions(probe.WithGRPC(grpcprobe.Check)),
-		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
-	)
-	if c.stopPods {
-		opts = append(opts, agent.WithStopPodsOnExit())
-	}
-	a, err := agent.New(runtime, c.root, sources, opts...)
+	opts = append(opts, c.blocks()...)
+	opts = append(opts, agent.WithEvents(event.JSONLines(dir.events)))
+	a, err = agent.New(runtime, c.root, sources, opts...)
 	if err != nil {
 		return err
 	}
@@ -93,6 +91,20 @@ func run(ctx context.Context, args []string) error {
 	watched := make(chan error, 1)
 	go func() { watched <- watch(ctx, a, c.exitAfter, cancel) }()
 	return errors.Join(a.Run(ctx), <-watched)
+}
+
+// blocks are the options that flags set.
+func (c *config) blocks() []agent.Option {
+	opts := []agent.Option{
+		agent.WithLogRoot(c.logRoot),
+		agent.WithNode(c.node()),
+		agent.WithProbeOptions(probe.WithGRPC(grpcprobe.Check)),
+		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
+	}
+	if c.stopPods {
+		opts = append(opts, agent.WithStopPodsOnExit())
+	}
+	return opts
 }
 
 // newCgroups gives the pods cgroups of their own below --cgroup-root, by the driver that the runtime uses.
@@ -121,17 +133,18 @@ func newCgroups(ctx context.Context, c *config, runtime podmill.StatusReporter) 
 	return []agent.Option{agent.WithCgroups(cgroups)}, nil
 }
 
-// sources are the manifests. A directory of them is also where ConfigMaps and Secrets are.
-func (c *config) sources() ([]podmill.PodSource, []agent.Option) {
+// sources are the manifests. A directory of them is also where ConfigMaps and Secrets are. check says what of a pod is not served here.
+func (c *config) sources(check func(*corev1.Pod) field.ErrorList) ([]podmill.PodSource, []agent.Option) {
 	var sources []podmill.PodSource
 	var opts []agent.Option
+	how := []staticpod.Option{staticpod.WithStrict(c.strict), staticpod.WithCheck(check)}
 	if c.manifestPath != "" {
-		directory := staticpod.NewDirectory(c.manifestPath, c.nodeName, staticpod.WithStrict(c.strict))
+		directory := staticpod.NewDirectory(c.manifestPath, c.nodeName, how...)
 		sources = append(sources, directory)
 		opts = append(opts, agent.WithObjects(directory))
 	}
 	if c.manifestURL != "" {
-		sources = append(sources, staticpod.NewURL(c.manifestURL, c.nodeName, staticpod.WithStrict(c.strict)))
+		sources = append(sources, staticpod.NewURL(c.manifestURL, c.nodeName, how...))
 	}
 	return sources, opts
 }

@@ -1,0 +1,48 @@
+package syncpod
+
+import (
+	"maps"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/feature"
+)
+
+// Features says which fields of a PodSpec this package has a part in serving, with what it was given.
+func (s *Syncer) Features() podmill.Features {
+	all := feature.Parse(`
+restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds
+containers: name command args workingDir stdin stdinOnce tty restartPolicy
+containers: terminationMessagePath terminationMessagePolicy ~ kept with the container; the message is not read yet
+containers.restartPolicyRules: action exitCodes.operator exitCodes.values
+containers.env: name value
+containers.env.valueFrom.fieldRef: apiVersion fieldPath
+containers.env.valueFrom.resourceFieldRef: containerName resource divisor
+containers.envFrom: prefix
+containers.lifecycle: stopSignal
+containers.lifecycle.{postStart,preStop}: exec.command sleep.seconds
+containers.lifecycle.{postStart,preStop}.httpGet: path port host scheme httpHeaders.name httpHeaders.value
+containers.lifecycle.{postStart,preStop}.httpGet.protocol ! only HTTP/1.1 is spoken
+containers.lifecycle.{postStart,preStop}.tcpSocket ! Kubernetes has never carried it out
+containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation
+containers.volumeMounts: subPath subPathExpr ! a part of a volume cannot be mounted yet
+containers.volumeMounts: bindMountOptions ! CRI has no word for it
+containers.volumeDevices ! raw block volumes cannot be handed over yet
+containers.resizePolicy ~ containers are not resized while they run
+ephemeralContainers ! no container can be added to a pod that runs yet
+`)
+	objects := feature.Parse(`
+containers.env.valueFrom.configMapKeyRef: name key optional
+containers.envFrom.configMapRef: name optional
+containers.env.valueFrom.secretKeyRef: name key optional
+containers.envFrom.secretRef: name optional
+`)
+	if s.configMaps == nil || s.secrets == nil {
+		objects = feature.Parse(`containers.env.valueFrom.{configMapKeyRef,secretKeyRef} containers.envFrom.{configMapRef,secretRef} ! nothing provides such objects here`)
+	}
+	maps.Copy(all, objects)
+	maps.Copy(all, feature.Parse(`containers.env.valueFrom.fileKeyRef ! environments are not read from files yet`))
+	if s.prober == nil {
+		maps.Copy(all, feature.Parse(`containers.{livenessProbe,readinessProbe,startupProbe} ! nothing probes containers here`))
+	}
+	return all
+}

@@ -1,0 +1,73 @@
+package volume
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/feature"
+)
+
+// Features says which fields of a PodSpec this package has a part in serving, with the plugins and providers that it was given. A kind of volume
+// that a plugin handles is the plugin's, with all that is in it.
+func (m *Manager) Features() podmill.Features {
+	all := feature.Parse(`
+volumes: name
+containers.volumeMounts: name
+securityContext: fsGroup
+securityContext: fsGroupChangePolicy ~ volumes are made for the pod, and have its group from the start
+volumes.emptyDir: medium sizeLimit
+volumes.emptyDir.medium=HugePages* ! huge pages cannot be mounted yet
+volumes.emptyDir.mode ! it is always 0777
+volumes.hostPath: path type
+volumes.downwardAPI.defaultMode
+volumes.{,projected.sources.}downwardAPI.items: path mode fieldRef.apiVersion fieldRef.fieldPath
+volumes.{,projected.sources.}downwardAPI.items.resourceFieldRef: containerName resource divisor
+volumes.projected: defaultMode
+volumes.{downwardAPI,configMap,secret,projected}.defaultUser ! files belong to the agent's user
+volumes.{,projected.sources.}{downwardAPI,configMap,secret}.items.user ! files belong to the agent's user
+volumes.{configMap,secret}: items.key items.path items.mode defaultMode optional
+volumes: configMap.name secret.secretName
+volumes.projected.sources.{configMap,secret}: name items.key items.path items.mode optional
+volumes.gitRepo ! it runs a program of the repository's on the node (CVE-2024-10220)
+`)
+	if m.opts.objects.configMaps == nil || m.opts.objects.secrets == nil {
+		maps.Copy(all, feature.Parse(`volumes.{,projected.sources.}{configMap,secret} ! nothing provides such objects here`))
+	}
+	projected := podmill.Feature{Why: "of the agent's own projector"}
+	if m.opts.projector == nil {
+		projected = podmill.Feature{Refused: true, Why: "nothing provides it here"}
+	}
+	for _, source := range []string{"serviceAccountToken", "clusterTrustBundle", "podCertificate"} {
+		all["volumes.projected.sources."+source] = projected
+	}
+	for source, v := range sources() {
+		handled := func(p Plugin) bool { return p.Handles(v) }
+		switch key := "volumes." + source; {
+		case !slices.ContainsFunc(m.plugins, handled):
+			if _, said := all[key]; !said {
+				all[key] = podmill.Feature{Refused: true, Why: "no plugin makes such volumes here"}
+			}
+		case slices.ContainsFunc(m.opts.plugins, handled):
+			all[key] = podmill.Feature{Why: "made by a plugin"}
+		}
+	}
+	return all
+}
+
+// sources returns a volume of every kind that the API has, by the name of the field that makes it one.
+func sources() map[string]*corev1.Volume {
+	all := map[string]*corev1.Volume{}
+	kinds := reflect.TypeFor[corev1.VolumeSource]()
+	for i := range kinds.NumField() {
+		v := &corev1.Volume{}
+		reflect.ValueOf(&v.VolumeSource).Elem().Field(i).Set(reflect.New(kinds.Field(i).Type.Elem()))
+		name, _, _ := strings.Cut(kinds.Field(i).Tag.Get("json"), ",")
+		all[name] = v
+	}
+	return all
+}
