@@ -16,9 +16,9 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/agent"
+	"github.com/podmill/podmill/podmilltest"
 	. "github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podspec"
-	"github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podworkers"
 )
 
