@@ -45,8 +45,7 @@
 // preStop hooks begin as soon as the pod has to end, or with the kill of their own container; they have the grace and are cut when it is over, and
 // the stop has two seconds at least. Hooks are delivered at least once, and any answer to an httpGet is a success, as with the kubelet.
 //
-// What is not supported is said, never skipped: probes without a prober are named in an event, and the pod runs
-// without them; a container with a subPath, a block device or a variable from a file waits with CreateContainerConfigError.
+// What is not supported is refused, never skipped. [Syncer.Features] says which fields are served; with [WithRefusal] nothing is started of a pod that has others.
 //
 // # What you implement
 //

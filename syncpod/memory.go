@@ -32,8 +32,7 @@ type memory struct {
 	// failed is why the last try to start a container came to nothing.
 	failed map[string]corev1.ContainerStateWaiting
 	// told is, by container, the attempt after which it was last said that it waits.
-	told   map[string]uint32
-	warned bool
+	told map[string]uint32
 	// refused is why nothing of the pod is started, as people have been told.
 	refused string
 	alarm   *time.Timer

@@ -28,6 +28,4 @@ const (
 	eventKilling           = "Killing"
 	eventNetworkNotReady   = "NetworkNotReady"
 	eventStarted           = "Started"
-	// eventUnsupported is this library's own: the pod runs, and a field of it has no effect.
-	eventUnsupported = "UnsupportedField"
 )

@@ -28,7 +28,6 @@ func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kil
 		err = s.tellFailure(ctx, pod, eventFailedDirectories, "error making pod data directories: ", err)
 		return nil, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
 	}
-	s.warnUnsupported(pod, m)
 	ctx, cancel := untilDeadline(ctx, pod, m.active)
 	defer cancel()
 	hooks := s.hooksOf(ctx, pod, m.keeper)

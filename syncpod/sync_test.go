@@ -413,19 +413,6 @@ func TestAPodThatRanIsLookedAtBeforeItIsTakenForGone(t *testing.T) {
 	})
 }
 
-func TestFieldsWithoutEffectAreNamedOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, r *rig) {
-		pod := podmilltest.Pod("shop/cart",
-			podmilltest.Container("web", "img:1", func(c *corev1.Container) { c.LivenessProbe = &corev1.Probe{} }))
-		r.work(pod, 10*time.Second)
-		const want = "event Warning UnsupportedField shop/cart: The pod runs, but these fields have no effect yet: " +
-			"spec.containers{web}.livenessProbe"
-		if n := strings.Count(r.story(), want); n != 1 {
-			t.Errorf("told %d times:\n%s", n, r.story())
-		}
-	})
-}
-
 // A runtime that says it has stopped a container, and has not, must not make the syncer spin.
 func TestARuntimeThatLiesIsLeftAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

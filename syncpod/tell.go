@@ -3,12 +3,10 @@ package syncpod
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
-	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 func (s *Syncer) event(pod *corev1.Pod, container, eventType, reason, message string) {
@@ -44,39 +42,4 @@ func (s *Syncer) tellWaits(pod *corev1.Pod, m *memory, a *Actions) {
 		s.event(pod, name, corev1.EventTypeWarning, eventBackOff, fmt.Sprintf(
 			"Back-off restarting failed container %s in pod %s_%s(%s)", name, pod.Name, pod.Namespace, pod.UID))
 	}
-}
-
-// warnUnsupported tells people once which fields of a pod have no effect.
-func (s *Syncer) warnUnsupported(pod *corev1.Pod, m *memory) {
-	if m.warned {
-		return
-	}
-	m.warned = true
-	if fields := s.unsupported(pod); len(fields) > 0 {
-		s.event(pod, "", corev1.EventTypeWarning, eventUnsupported,
-			"The pod runs, but these fields have no effect yet: "+strings.Join(fields, ", "))
-	}
-}
-
-// unsupported returns the fields of a pod that are ignored. What cannot be ignored is refused where it is used.
-func (s *Syncer) unsupported(pod *corev1.Pod) (fields []string) {
-	add := func(set bool, format string, args ...any) {
-		if set {
-			fields = append(fields, fmt.Sprintf(format, args...))
-		}
-	}
-	for c, kind := range lifecycle.Containers(pod) {
-		list := "containers"
-		if kind != lifecycle.App {
-			list = "initContainers"
-		}
-		path := fmt.Sprintf("spec.%s{%s}", list, c.Name)
-		if s.prober != nil {
-			continue
-		}
-		add(c.StartupProbe != nil, "%s.startupProbe", path)
-		add(c.LivenessProbe != nil, "%s.livenessProbe", path)
-		add(c.ReadinessProbe != nil, "%s.readinessProbe", path)
-	}
-	return fields
 }
