@@ -11,8 +11,7 @@ import (
 func (s *Syncer) Features() podmill.Features {
 	all := feature.Parse(`
 restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds
-containers: name command args workingDir stdin stdinOnce tty restartPolicy
-containers: terminationMessagePath terminationMessagePolicy ~ kept with the container; the message is not read yet
+containers: name command args workingDir stdin stdinOnce tty restartPolicy terminationMessagePath terminationMessagePolicy
 containers.restartPolicyRules: action exitCodes.operator exitCodes.values
 containers.env: name value
 containers.env.valueFrom.fieldRef: apiVersion fieldPath
