@@ -98,10 +98,8 @@ func ordered(lines []said) []said {
 			to++
 		}
 		slices.SortStableFunc(lines[from:to], func(a, b said) int { return strings.Compare(a.container, b.container) })
-		for i := from + 1; i < to; i++ { // a preStop hook begins beside the event
-			if a, b := &lines[i-1], &lines[i]; a.container == b.container && strings.HasPrefix(a.say, "Exec ") && strings.HasPrefix(b.say, "Normal Killing: Stopping") {
-				*a, *b = *b, *a
-			}
+		for i := from + 1; i < to; i++ {
+			hoistKilling(lines[from:i+1])
 		}
 		from = to
 	}
@@ -113,6 +111,18 @@ func ordered(lines []said) []said {
 		return cmp.Or(cmp.Compare(a.pod, b.pod), -cmp.Compare(a.kind, b.kind))
 	})
 	return append(lines, pods...)
+}
+
+// hoistKilling moves the event of a stop, if it is the last of these lines, to before what is told of the preStop hook, which begins beside it.
+func hoistKilling(lines []said) {
+	for i := len(lines) - 1; i > 0; i-- {
+		a, b := &lines[i-1], &lines[i]
+		hook := strings.HasPrefix(a.say, "Exec ") || strings.HasPrefix(a.say, "Warning FailedPreStopHook")
+		if !hook || a.container != b.container || !strings.HasPrefix(b.say, "Normal Killing: Stopping") {
+			return
+		}
+		*a, *b = *b, *a
+	}
 }
 
 // teller writes a story down.
