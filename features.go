@@ -1,7 +1,7 @@
 package podmill
 
 // Features says of the fields of a PodSpec how they are served. A key is a field's path below spec, without indexes, such as
-// "containers.securityContext.runAsUser"; what is said of containers holds for init containers too. An entry that refuses a field, or says why nothing
+// "containers.securityContext.runAsUser"; what is said of containers holds for init and ephemeral ones too. An entry that refuses a field, or says why nothing
 // has to be done about it, holds for all that is in it; one that serves a field is of a field without others in it.
 //
 // A key may end in =value: the field is served, but not with that value or, where the field is a map, with that key; in the value * stands for

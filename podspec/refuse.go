@@ -20,8 +20,8 @@ func Refused(pod *corev1.Pod, features podmill.Features) field.ErrorList {
 	return r.list
 }
 
-// Fields returns the paths of all fields of a PodSpec without others in them, as the keys of [podmill.Features] are. Those of init containers are
-// left out, being those of containers; of ephemeral containers there is only the list.
+// Fields returns the paths of all fields of a PodSpec without others in them, as the keys of [podmill.Features] are. Those of init and ephemeral
+// containers are left out where they are those of containers.
 func Fields() []string {
 	return fieldsOf(reflect.TypeFor[corev1.PodSpec](), "")
 }
@@ -30,11 +30,11 @@ func fieldsOf(t reflect.Type, key string) (all []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if !composed(t) || key == "ephemeralContainers" {
+	if !composed(t) {
 		return []string{key}
 	}
 	for i := range t.NumField() {
-		if child := keyOf(key, t.Field(i)); child != "initContainers" {
+		if child := keyOf(key, t.Field(i)); shared(child) == "" || child == "ephemeralContainers" {
 			all = append(all, fieldsOf(t.Field(i).Type, child)...)
 		}
 	}
@@ -56,6 +56,15 @@ func keyOf(parent string, f reflect.StructField) string {
 	default:
 		return parent + "." + name
 	}
+}
+
+// shared returns the key of the field of a container that this one of an init or ephemeral container is like; empty if it is of neither.
+func shared(key string) string {
+	list, rest, _ := strings.Cut(key, ".")
+	if list != "initContainers" && list != "ephemeralContainers" || rest == "targetContainerName" {
+		return ""
+	}
+	return strings.TrimSuffix("containers."+rest, ".")
 }
 
 func nameOf(f reflect.StructField) string {
@@ -98,11 +107,11 @@ func (r *refusal) look(v reflect.Value, p path, key string) {
 	}
 }
 
-// of returns what is said of a field; of an init container's what is said of a container's, unless something is said of it alone.
+// of returns what is said of a field; of an init or ephemeral container's what is said of a container's, unless something is said of it alone.
 func (r *refusal) of(key string) (podmill.Feature, bool) {
 	feature, ok := r.features[key]
-	if rest, init := strings.CutPrefix(key, "initContainers"); init && !ok {
-		feature, ok = r.features["containers"+rest]
+	if like := shared(key); like != "" && !ok {
+		feature, ok = r.features[like]
 	}
 	return feature, ok
 }
@@ -113,7 +122,10 @@ func (r *refusal) value(v reflect.Value, p path, key string) {
 		r.list = append(r.list, field.Forbidden(p, "nothing serves it here"))
 		return
 	}
-	key = strings.Replace(key, "initContainers", "containers", 1) + "="
+	if like := shared(key); like != "" {
+		key = like
+	}
+	key += "="
 	for _, value := range valuesOf(v) {
 		for pattern, feature := range r.features {
 			if pattern, ok := strings.CutPrefix(pattern, key); ok && feature.Refused && like(pattern, value) {

@@ -21,13 +21,13 @@ containers.lifecycle: stopSignal
 containers.lifecycle.{postStart,preStop}: exec.command sleep.seconds
 containers.lifecycle.{postStart,preStop}.httpGet: path port host scheme httpHeaders.name httpHeaders.value
 containers.lifecycle.{postStart,preStop}.httpGet.protocol ! only HTTP/1.1 is spoken
-containers.lifecycle.{postStart,preStop}.tcpSocket ! Kubernetes has never carried it out
+containers.lifecycle.{postStart,preStop}.tcpSocket ~ Kubernetes has never carried it out; such a hook fails
 containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation
 containers.volumeMounts: subPath subPathExpr ! a part of a volume cannot be mounted yet
 containers.volumeMounts: bindMountOptions ! CRI has no word for it
 containers.volumeDevices ! raw block volumes cannot be handed over yet
 containers.resizePolicy ~ containers are not resized while they run
-ephemeralContainers ! no container can be added to a pod that runs yet
+ephemeralContainers.targetContainerName ~ the container sees no processes but its own yet
 `)
 	objects := feature.Parse(`
 containers.env.valueFrom.configMapKeyRef: name key optional
