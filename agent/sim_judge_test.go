@@ -118,7 +118,7 @@ func (s *sim) judgeOrder(sp *simPod, i *instance) {
 		if kind == lifecycle.Init && !had(c.Name, func(o *instance) bool { return o.state == podmill.StateExited && o.code == 0 }) {
 			s.breach(3, "StartContainer %s of %s before %s has succeeded", i.name, sp.ref(), c.Name)
 		}
-		if kind == lifecycle.Sidecar && !had(c.Name, anyone) {
+		if kind == lifecycle.Sidecar && !had(c.Name, func(o *instance) bool { return startedProbe(c, o) }) {
 			s.breach(3, "StartContainer %s of %s before %s has started", i.name, sp.ref(), c.Name)
 		}
 	}
@@ -159,7 +159,7 @@ func (s *sim) judgeStop(p *process, i *instance, grace time.Duration) {
 		}
 		return
 	}
-	if s.over(sp) {
+	if s.over(sp) || sp.pod.Spec.ActiveDeadlineSeconds != nil || i.unhealthy {
 		return // it began to end earlier, by itself
 	}
 	asked := p.asked[i.id]
@@ -201,7 +201,7 @@ func (s *sim) reason(sp *simPod, i *instance) bool {
 		}
 	}
 	own := slices.ContainsFunc(seen.Sandboxes, func(b podmill.Sandbox) bool { return b.Ready && b.ID == i.sandbox })
-	return spec == nil || spec.Image != i.image || newest != i || !own || ready != 1 ||
+	return spec == nil || i.unhealthy || s.unhooked(spec, i) || sp.pod.Spec.ActiveDeadlineSeconds != nil || spec.Image != i.image || newest != i || !own || ready != 1 ||
 		!sp.edited.Before(i.startedAt) || !sp.touched.Before(i.startedAt) || s.over(sp) || sp.unsure || s.histories[i.pod].final(sp.life())
 }
 

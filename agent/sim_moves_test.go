@@ -281,7 +281,7 @@ func (s *sim) faults() []Fault {
 
 var simOps = []Op{
 	OpListPods, OpInspectPod, OpInspectPod, OpRunSandbox, OpStopSandbox, OpRemoveSandbox, OpCreateContainer, OpCreateContainer,
-	OpStartContainer, OpStartContainer, OpStopContainer, OpStopContainer, OpRemoveContainer, OpPullImage, OpInspectImage, OpStreamEvents, OpStreamEvents, OpRuntimeStatus,
+	OpStartContainer, OpStartContainer, OpStopContainer, OpStopContainer, OpRemoveContainer, OpPullImage, OpInspectImage, OpStreamEvents, OpStreamEvents, OpRuntimeStatus, OpExec,
 }
 
 // pause is a random time, mostly much shorter than most.

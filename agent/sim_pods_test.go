@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,12 @@ func randomPod(rng *rand.Rand, name string, uid types.UID, source string) *corev
 		opts = append(opts, Volume(volume, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}))
 		mounts = append(mounts, VolumeMount(volume, "/"+volume))
 	}
-	with := func(script string) []ContainerOption { return append([]ContainerOption{Runs(script)}, mounts...) }
+	if chance(rng, 10) {
+		opts = append(opts, activeFor(pick(rng, []time.Duration{10 * time.Second, time.Minute, 20 * time.Minute})))
+	}
+	with := func(script string) []ContainerOption {
+		return append([]ContainerOption{Runs(script), watched(rng)}, mounts...)
+	}
 	for i := range rng.IntN(3) {
 		switch rng.IntN(5) {
 		case 0, 1:
@@ -50,11 +56,12 @@ func randomPod(rng *rand.Rand, name string, uid types.UID, source string) *corev
 		case 2:
 			opts = append(opts, InitContainer("flaky", "busybox:1", mounts...))
 		default:
-			opts = append(opts, InitContainer(fmt.Sprint("init", i), pick(rng, good), with(pick(rng, []string{"exit 0", "sleep 2; exit 0", "sleep 1; exit 0"}))...))
+			script := pick(rng, []string{"exit 0", "sleep 2; exit 0", "sleep 1; exit 0"})
+			opts = append(opts, InitContainer(fmt.Sprint("init", i), pick(rng, good), append(slices.Clone(mounts), Runs(script))...))
 		}
 	}
 	if chance(rng, 12) {
-		opts = append(opts, InitContainer("never", "busybox:1", with("sleep 1; exit 1")...))
+		opts = append(opts, InitContainer("never", "busybox:1", append(slices.Clone(mounts), Runs("sleep 1; exit 1"))...))
 	}
 	if chance(rng, 8) {
 		opts = append(opts, HostNetwork())
@@ -72,7 +79,11 @@ func randomPod(rng *rand.Rand, name string, uid types.UID, source string) *corev
 		case i == 0 && chance(rng, 10):
 			name = "shaky"
 		}
-		opts = append(opts, Container(name, image, with(script)...))
+		of := with(script)
+		if chance(rng, 10) {
+			of = append(of, ruled(rng))
+		}
+		opts = append(opts, Container(name, image, of...))
 	}
 	pod := Pod(name, opts...)
 	unique(pod)
@@ -240,10 +251,12 @@ func (f *simSource) Run(ctx context.Context, deliver func(podmill.PodUpdate)) er
 
 // ended reports that a pod was ended, as its status has it, and did not end by itself.
 func ended(pod *corev1.Pod, told *corev1.PodStatus) bool {
-	switch pod.Spec.RestartPolicy {
-	case corev1.RestartPolicyAlways:
+	switch policy := pod.Spec.RestartPolicy; {
+	case ownPolicy(pod):
+		return false
+	case policy == corev1.RestartPolicyAlways:
 		return told.Phase == corev1.PodFailed || told.Phase == corev1.PodSucceeded
-	case corev1.RestartPolicyOnFailure:
+	case policy == corev1.RestartPolicyOnFailure:
 		return told.Phase == corev1.PodFailed
 	default:
 		return false
@@ -267,6 +280,17 @@ func describe(pod *corev1.Pod) string {
 			script = c.Command[len(c.Command)-1]
 		}
 		line += fmt.Sprintf("; %s %s %s %q", kind, c.Name, c.Image, script)
+		for as, p := range map[string]*corev1.Probe{asStartup: c.StartupProbe, asLiveness: c.LivenessProbe, asReadiness: c.ReadinessProbe} {
+			if p != nil {
+				line += fmt.Sprintf(" %s(every %d s, %d times)", as, p.PeriodSeconds, p.FailureThreshold)
+			}
+		}
+		if c.Lifecycle != nil {
+			line += fmt.Sprintf(" postStart %v, preStop %v", c.Lifecycle.PostStart, c.Lifecycle.PreStop)
+		}
+		if c.RestartPolicy != nil && kind == "app" {
+			line += fmt.Sprintf(" %s %v", *c.RestartPolicy, c.RestartPolicyRules)
+		}
 	}
 	for i := range pod.Spec.InitContainers {
 		kind := "init"

@@ -109,6 +109,7 @@ func (s *sim) accept(pod *corev1.Pod, next *corev1.PodStatus) {
 	for _, list := range [][]corev1.ContainerStatus{next.InitContainerStatuses, next.ContainerStatuses} {
 		for i := range list {
 			s.judgeStatus(sp, &list[i])
+			s.judgeHealth(sp, &list[i])
 		}
 	}
 	if h.last == nil || h.last.Phase != next.Phase {

@@ -52,6 +52,8 @@ type instance struct {
 	startedAt   time.Time
 	gone        bool
 	code        int32
+	passed      map[string]time.Time // when a probe or hook last succeeded, by what it is
+	unhealthy   bool                 // its liveness or startup probe has failed
 }
 
 func (sp *simPod) life() *life    { return sp.lives[len(sp.lives)-1] }

@@ -42,6 +42,7 @@ type sim struct {
 	latency time.Duration    // of each call that changes something, before it takes effect and after
 	free    chan struct{}    // closed when what hangs goes on
 	process *process         // nil while no agent runs
+	started time.Time        // when the last one came
 	onCall  func(p *process) // for each call that changes something, before and after it does
 	strays  sync.WaitGroup   // calls whose caller may have gone
 
@@ -139,7 +140,7 @@ func (s *sim) start(silent int, faults ...Fault) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.process, p.agent = p, a
+	s.process, p.agent, s.started = p, a, time.Now()
 	if silent < 0 {
 		s.note("the agent starts")
 	} else {
