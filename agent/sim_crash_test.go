@@ -69,6 +69,13 @@ var crashStories = []struct {
 			InitContainer("init", "busybox:1", Runs("sleep 1; exit 0")), Container("work", "busybox:1", Runs("sleep 2; exit 0")), Restart(corev1.RestartPolicyNever)))
 		s.pass(20 * time.Second)
 	}},
+	{"hooks and probes", func(s *sim) {
+		deaf := Runs("trap '' TERM; sleep inf")
+		s.want(other, s.simPod("web", other, Sidecar("side", "busybox:1", deaf, hooked), Container("app", "busybox:1", deaf, hooked), Grace(10*time.Second)))
+		s.pass(10 * time.Second)
+		s.endBy(s.pods["web"], 10*time.Second)
+		s.pass(30 * time.Second)
+	}},
 	{"a sandbox that dies, and a reboot", func(s *sim) {
 		s.want(fromFile, s.simPod("web", fromFile, withAll))
 		s.pass(10 * time.Second)

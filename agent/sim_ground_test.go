@@ -205,6 +205,19 @@ func (g *ground) StartContainer(ctx context.Context, id string) error {
 	return err
 }
 
+// Exec implements [podmill.Execer]. A process may be killed around a hook's, as around any call that changes something.
+func (g *ground) Exec(ctx context.Context, id string, command []string) (*podmill.ExecResult, error) {
+	hook := isHook(command)
+	if hook {
+		g.tell(ctx)
+	}
+	result, err := g.Runtime.Exec(ctx, id, command)
+	if hook {
+		g.tell(ctx)
+	}
+	return result, err
+}
+
 // StopContainer implements [podmill.ContainerRunner].
 func (g *ground) StopContainer(ctx context.Context, id string, grace time.Duration) error {
 	i := g.p.instance(id)

@@ -60,6 +60,19 @@ func watched(rng *rand.Rand) ContainerOption {
 	}
 }
 
+// hooked gives a container hooks that take their time, and probes.
+func hooked(c *corev1.Container) {
+	for as, p := range map[string]**corev1.Probe{asStartup: &c.StartupProbe, asLiveness: &c.LivenessProbe, asReadiness: &c.ReadinessProbe} {
+		*p = &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{Exec: simExec("exit 0", as)}, TimeoutSeconds: 1, PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1,
+		}
+	}
+	c.Lifecycle = &corev1.Lifecycle{
+		PostStart: &corev1.LifecycleHandler{Exec: simExec("sleep 1; exit 0", asPostStart)},
+		PreStop:   &corev1.LifecycleHandler{Exec: simExec("sleep 2; exit 0", asPreStop)},
+	}
+}
+
 // ruled gives a container a policy of its own.
 func ruled(rng *rand.Rand) ContainerOption {
 	return func(c *corev1.Container) {
@@ -112,6 +125,12 @@ func (f *facade) Exec(ctx context.Context, id string, command []string) (*podmil
 		i.unhealthy = true
 	}
 	return result, err
+}
+
+// isHook reports that a command is a hook's.
+func isHook(command []string) bool {
+	as := command[len(command)-1]
+	return as == asPostStart || as == asPreStop
 }
 
 // succeeded notes that a probe or a hook of the container did.

@@ -32,7 +32,7 @@ func (s *sim) judgeNew(p *process, uid types.UID, what string) *simPod {
 	if !sp.desired() && time.Since(sp.life().until) > 0 {
 		s.breach(2, "%s of %s, which nobody wants", what, sp.ref())
 	}
-	if h := s.histories[uid]; h.final(sp.life()) {
+	if h := s.histories[uid]; h.final(sp) {
 		s.breach(5, "%s of %s, which is %s", what, sp.ref(), h.last.Phase)
 	}
 	if !s.honest || s.loose(sp) {
@@ -159,7 +159,7 @@ func (s *sim) judgeStop(p *process, i *instance, grace time.Duration) {
 		}
 		return
 	}
-	if s.over(sp) || sp.pod.Spec.ActiveDeadlineSeconds != nil || i.unhealthy {
+	if s.over(sp, l) || sp.pod.Spec.ActiveDeadlineSeconds != nil || i.unhealthy {
 		return // it began to end earlier, by itself
 	}
 	asked := p.asked[i.id]
@@ -192,7 +192,7 @@ func (s *sim) judgeSidecar(p *process, sp *simPod, i *instance) {
 // reason reports that there is one to stop a container of a pod that is wanted.
 func (s *sim) reason(sp *simPod, i *instance) bool {
 	spec := s.spec(sp, i.name)
-	newest := s.newest(sp, i.name)
+	newest := s.newest(sp, sp.life(), i.name)
 	seen := s.heldOf(i.pod)
 	ready := 0
 	for _, b := range seen.Sandboxes {
@@ -202,7 +202,7 @@ func (s *sim) reason(sp *simPod, i *instance) bool {
 	}
 	own := slices.ContainsFunc(seen.Sandboxes, func(b podmill.Sandbox) bool { return b.Ready && b.ID == i.sandbox })
 	return spec == nil || i.unhealthy || s.unhooked(spec, i) || sp.pod.Spec.ActiveDeadlineSeconds != nil || spec.Image != i.image || newest != i || !own || ready != 1 ||
-		!sp.edited.Before(i.startedAt) || !sp.touched.Before(i.startedAt) || s.over(sp) || sp.unsure || s.histories[i.pod].final(sp.life())
+		!sp.edited.Before(i.startedAt) || !sp.touched.Before(i.startedAt) || s.over(sp, sp.life()) || sp.unsure || s.histories[i.pod].final(sp)
 }
 
 func (s *sim) spec(sp *simPod, name string) *corev1.Container {

@@ -20,6 +20,7 @@ import (
 type history struct {
 	last *corev1.PodStatus
 	gone bool // an API has no such pod any more
+	ends int  // how often it was told to have ended
 }
 
 // over reports that the last that was told of a pod is that it has ended.
@@ -27,8 +28,10 @@ func (h *history) over() bool {
 	return h != nil && h.last != nil && (h.last.Phase == corev1.PodSucceeded || h.last.Phase == corev1.PodFailed)
 }
 
-// final reports that it is this life of it that has.
-func (h *history) final(l *life) bool { return h.over() && h.last.StartTime.After(l.since) }
+// final reports that it is the present life of it that has: of one that comes and goes, the end of a former life may be told late.
+func (h *history) final(sp *simPod) bool {
+	return h.over() && h.ends >= len(sp.lives) && h.last.StartTime.After(sp.life().since)
+}
 
 // simSink is an API that keeps statuses: slow, failing, and losing replies while there is trouble.
 type simSink struct{ p *process }
@@ -115,7 +118,10 @@ func (s *sim) accept(pod *corev1.Pod, next *corev1.PodStatus) {
 	if h.last == nil || h.last.Phase != next.Phase {
 		s.note("%s is %s", sp.ref(), next.Phase)
 	}
-	h.last = next.DeepCopy()
+	was := h.over()
+	if h.last = next.DeepCopy(); !was && h.over() {
+		h.ends++
+	}
 }
 
 // regress says what of a status goes back to what it was once.

@@ -226,21 +226,21 @@ func (s *sim) each(uid types.UID, f func(*instance)) {
 	}
 }
 
-// newest returns the newest instance of a container in the pod's present life that ever ran, nil if there is none. Callers hold mu.
-func (s *sim) newest(sp *simPod, name string) (newest *instance) {
+// newest returns the newest instance of a container in one of the pod's lives that ever ran, nil if there is none. Callers hold mu.
+func (s *sim) newest(sp *simPod, in *life, name string) (newest *instance) {
 	s.each(sp.pod.UID, func(i *instance) {
-		if i.name == name && i.ran && i.life == sp.life() && (newest == nil || i.attempt > newest.attempt) {
+		if i.name == name && i.ran && i.life == in && (newest == nil || i.attempt > newest.attempt) {
 			newest = i
 		}
 	})
 	return newest
 }
 
-// over reports that a pod's work is done by itself, whatever its source wants. Callers hold mu.
-func (s *sim) over(sp *simPod) bool {
+// over reports that a pod's work in one of its lives is done by itself, whatever its source wants. Callers hold mu.
+func (s *sim) over(sp *simPod, in *life) bool {
 	done := true
 	for c, kind := range lifecycle.Containers(sp.pod) {
-		i := s.newest(sp, c.Name)
+		i := s.newest(sp, in, c.Name)
 		ended := i != nil && !i.running() && i.state != podmill.StateUnknown
 		again := !ended || lifecycle.Restarts(sp.pod, c, kind, i.exitCode())
 		switch {
