@@ -99,7 +99,7 @@ func ordered(lines []said) []said {
 		}
 		slices.SortStableFunc(lines[from:to], func(a, b said) int { return strings.Compare(a.container, b.container) })
 		for i := from + 1; i < to; i++ {
-			hoistKilling(lines[from:i+1])
+			hoist(lines[from : i+1])
 		}
 		from = to
 	}
@@ -113,12 +113,19 @@ func ordered(lines []said) []said {
 	return append(lines, pods...)
 }
 
-// hoistKilling moves the event of a stop, if it is the last of these lines, to before what is told of the preStop hook, which begins beside it.
-func hoistKilling(lines []said) {
+// hoist moves the last of these lines up, if it is an event that comes from beside what the others tell of: the event of a stop goes to before
+// what is told of the preStop hook, and that of a probe to behind the probe.
+func hoist(lines []said) {
 	for i := len(lines) - 1; i > 0; i-- {
 		a, b := &lines[i-1], &lines[i]
-		hook := strings.HasPrefix(a.say, "Exec ") || strings.HasPrefix(a.say, "Warning FailedPreStopHook")
-		if !hook || a.container != b.container || !strings.HasPrefix(b.say, "Normal Killing: Stopping") {
+		before := false
+		switch {
+		case strings.HasPrefix(b.say, "Normal Killing: Stopping"):
+			before = strings.HasPrefix(a.say, "Exec ") || strings.HasPrefix(a.say, "Warning FailedPreStopHook")
+		case strings.HasPrefix(b.say, "Warning Unhealthy"):
+			before = !strings.HasPrefix(a.say, "Exec ") && !strings.HasPrefix(a.say, "fault: ")
+		}
+		if !before || a.container != b.container {
 			return
 		}
 		*a, *b = *b, *a
