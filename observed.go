@@ -115,6 +115,7 @@ type Container struct {
 	Reason      string // the runtime's own, such as "OOMKilled"; may be empty
 	Message     string
 	LogPath     string // absolute
+	StopSignal  string // with which it is told to stop, such as "SIGTERM"; empty where the runtime does not tell
 	Labels      map[string]string
 	Annotations map[string]string
 }

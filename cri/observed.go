@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -75,6 +76,7 @@ func observedContainer(s *runtimeapi.ContainerStatus) podmill.Container {
 		Reason:      s.GetReason(),
 		Message:     s.GetMessage(),
 		LogPath:     s.GetLogPath(),
+		StopSignal:  signalName(s.GetStopSignal()),
 		Labels:      s.GetLabels(),
 		Annotations: s.GetAnnotations(),
 	}
@@ -89,6 +91,14 @@ func observedContainer(s *runtimeapi.ContainerStatus) podmill.Container {
 		out.StartedAt, out.FinishedAt, out.ExitCode = when(s.GetStartedAt()), when(s.GetFinishedAt()), s.GetExitCode()
 	}
 	return out
+}
+
+// signalName is Kubernetes' name of a signal, empty for the runtime's default: CRI's SIGNAL_SIGRTMINPLUS1 is SIGRTMIN+1.
+func signalName(s runtimeapi.Signal) string {
+	if s == runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
+		return ""
+	}
+	return strings.NewReplacer("SIGNAL_", "", "PLUS", "+", "MINUS", "-").Replace(s.String())
 }
 
 func observedImage(i *runtimeapi.Image) podmill.Image {

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
 )
@@ -79,6 +81,9 @@ func (r *Runtime) newContainer(ref podmill.PodRef, spec *podmill.ContainerSpec) 
 	if spec.LogPath != "" {
 		c.seen.LogPath = filepath.Join(s.spec.LogDirectory, spec.LogPath)
 	}
+	if name, _ := stopSignal(spec.Container); name != "TERM" {
+		c.seen.StopSignal = "SIG" + name
+	}
 	at, _ := slices.BinarySearchFunc(p.containers, spec.Attempt, func(o *container, attempt uint32) int { return int(attempt) - int(o.seen.Attempt) })
 	p.containers = slices.Insert(p.containers, at, c)
 	r.containers[c.seen.ID] = c
@@ -129,6 +134,17 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, grace time.Durat
 	return err
 }
 
+// stopSignal is the name and, in Linux, the number of the signal that a container asks to be stopped with: TERM unless it says another.
+func stopSignal(c *corev1.Container) (name string, number int32) {
+	if l := c.Lifecycle; l != nil && l.StopSignal != nil {
+		numbers := map[string]int32{"HUP": 1, "INT": 2, "QUIT": 3, "USR1": 10, "USR2": 12}
+		if name = strings.TrimPrefix(string(*l.StopSignal), "SIG"); numbers[name] != 0 {
+			return name, numbers[name]
+		}
+	}
+	return "TERM", 15
+}
+
 // stop waits here, for the caller's own grace, so that the shortest of several waits is the one that kills.
 func (r *Runtime) stop(ctx context.Context, id string, grace time.Duration) error {
 	var (
@@ -143,7 +159,8 @@ func (r *Runtime) stop(ctx context.Context, id string, grace time.Duration) erro
 			r.kill(c)
 		case !c.told:
 			c.told = true
-			r.signal(c, "TERM", int32(syscall.SIGTERM))
+			name, number := stopSignal(c.spec.Container)
+			r.signal(c, name, number)
 		}
 		running = c != nil && c.seen.State == podmill.StateRunning
 		return nil

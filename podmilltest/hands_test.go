@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
@@ -177,6 +178,33 @@ func TestNothingHappensAfterClose(t *testing.T) {
 		time.Sleep(time.Minute)
 		if _, c := seen(t, rt, pod.UID); c.State != podmill.StateRunning {
 			t.Errorf("it is %v a minute after Close", c.State)
+		}
+	})
+}
+
+// KEP-4960: a container is stopped by the signal that it asks for, and says which that is.
+func TestStopSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := NewRuntime(WithImages(ScriptImage("img:1", "trap 'exit 7' USR1; sleep 3600 & wait")))
+		defer rt.Close()
+		usr1 := corev1.Signal("SIGUSR1")
+		pod := Pod("a", Container("main", "img:1", func(c *corev1.Container) { c.Lifecycle = &corev1.Lifecycle{StopSignal: &usr1} }))
+		sandbox, err := rt.RunSandbox(t.Context(), &podmill.SandboxSpec{Pod: pod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := rt.CreateContainer(t.Context(), &podmill.ContainerSpec{
+			Container: &pod.Spec.Containers[0], Sandbox: &podmill.SandboxSpec{Pod: pod}, SandboxID: sandbox, Image: "img:1",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(rt.StartContainer(t.Context(), id), rt.StopContainer(t.Context(), id, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		seen, _ := rt.InspectPod(t.Context(), pod.UID)
+		if c := seen.Container("main"); c.ExitCode != 7 || c.StopSignal != "SIGUSR1" {
+			t.Errorf("it ended with %d, of the signal %q", c.ExitCode, c.StopSignal)
 		}
 	})
 }

@@ -65,12 +65,22 @@ func (cs *containers) status(spec *corev1.Container, old *corev1.ContainerStatus
 	}
 	cs.wait(&status, spec, old, k)
 	cs.health(&status, spec, old, k)
-	if l := spec.Lifecycle; l != nil {
-		status.StopSignal = l.StopSignal
-	}
+	status.StopSignal = cs.stopSignal(spec)
 	status.State.Terminated = cs.limited(status.State.Terminated)
 	status.LastTerminationState.Terminated = cs.limited(status.LastTerminationState.Terminated)
 	return status
+}
+
+// stopSignal is the signal that a container is told to stop with: as the runtime says or, where it does not, as the spec does.
+func (cs *containers) stopSignal(spec *corev1.Container) *corev1.Signal {
+	if newest := cs.in.Seen.Container(spec.Name); newest != nil && newest.StopSignal != "" {
+		signal := corev1.Signal(newest.StopSignal)
+		return &signal
+	}
+	if spec.Lifecycle == nil {
+		return nil
+	}
+	return spec.Lifecycle.StopSignal
 }
 
 // health says whether a container is started and ready. Of an ephemeral container neither is ever said, and an init container is ready when it has

@@ -89,3 +89,20 @@ func TestAJobWithASidecarSucceeds(t *testing.T) {
 		t.Errorf("the sidecar ended with %+v", end)
 	}
 }
+
+// KEP-4960: a container is told to stop with the signal that it asks for, and its status says which that is.
+func TestStopSignal(t *testing.T) {
+	t.Parallel()
+	n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
+	manifest := diary("signal", "Always", dir, nil, []string{`main: trap "say stopped by USR1; exit" USR1; trap "say stopped by TERM; exit" TERM; say serves; while :; do sleep 0.1 & wait $!; done`})
+	n.write("pod.yaml", manifest+"    lifecycle: {stopSignal: SIGUSR1}\n  os: {name: linux}\n")
+	n.start()
+	pod := n.reaches("signal", "is ready", ready)
+	n.wantDiary(dir, "serves")
+	if s := pod.Status.ContainerStatuses[0].StopSignal; s == nil || *s != "SIGUSR1" {
+		t.Errorf("the status says %v", s)
+	}
+	n.remove("pod.yaml")
+	n.gone(pod)
+	n.wantDiary(dir, "serves", "stopped by USR1")
+}
