@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PODMILL_DIR ?= /var/tmp/podmill
 export GOWORK := off
 
-.PHONY: help demo test unit lint bench fmt up down env clean distclean
+.PHONY: help demo test unit lint bench microbench fmt up down env clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,10 @@ unit: ## the tests that run anywhere, and what they left out
 lint: ## golangci-lint, go vet, govulncheck, shellcheck
 	@hack/lint.sh
 
-bench: ## every benchmark, beside its baseline
+bench: ## an agent beside the raw calls, on real containerd: BENCH=-short for 3 minutes
+	@hack/bench.sh $(BENCH)
+
+microbench: ## every benchmark of the blocks, beside its baseline
 	@go test -run '^$$' -bench . -benchmem ./...
 
 fmt: ## format the Go code

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lint.sh checks both modules and the scripts; the tools are built once.
+# lint.sh checks the modules and the scripts; the tools are built once.
 . "$(dirname "$0")/lib.sh"
 lint=$bin/golangci-lint-$GOLANGCI_LINT_VERSION
 vuln=$bin/govulncheck-$GOVULNCHECK_VERSION
@@ -24,7 +24,7 @@ vulnerabilities() {
 	return 1
 }
 
-for module in . tools; do
+for module in . tools bench; do
 	cd "$repo/$module"
 	check "go vet ($module)" go vet ./...
 	check "golangci-lint ($module)" "$lint/golangci-lint" run --config "$repo/.golangci.yml" ./...

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// atRest takes what an agent uses while nothing happens, at each number of pods, and in the end how it comes back from a kill.
+func (b *bench) atRest(ctx context.Context, p *process, counts []int) error {
+	if err := p.up(ctx); err != nil {
+		return err
+	}
+	defer p.down()
+	most := counts[len(counts)-1]
+	began := b.tap.mark()
+	have := 0
+	for _, n := range counts {
+		more := names("idle", have, n)
+		if err := p.start(ctx, more, false); err != nil {
+			return err
+		}
+		if _, err := b.tap.each(ctx, began, "StartContainer", more); err != nil {
+			return err
+		}
+		if _, err := p.ready(ctx, n); err != nil {
+			return err
+		}
+		have = n
+		if err := b.rest(ctx, p, n); err != nil {
+			return err
+		}
+	}
+	if err := b.comeBack(ctx, p, most); err != nil {
+		return err
+	}
+	mark := b.tap.mark()
+	if err := p.remove(ctx, names("idle", 0, most)); err != nil {
+		return err
+	}
+	_, err := b.tap.each(ctx, mark, "RemovePodSandbox", names("idle", 0, most))
+	time.Sleep(time.Second)
+	return err
+}
+
+func (b *bench) rest(ctx context.Context, p *process, n int) error {
+	time.Sleep(5 * time.Second)
+	busy := b.quiet(ctx)
+	mark, began, before := b.tap.mark(), time.Now(), cpuOf(p.command.Process.Pid)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(b.idle):
+	}
+	took := time.Since(began)
+	at := fmt.Sprintf(", %d pods", n)
+	b.results.add("idle CPU"+at, p.as, "% of a core", 100*(cpuOf(p.command.Process.Pid)-before).Seconds()/took.Seconds(), busy)
+	b.results.add("idle RSS"+at, p.as, "MiB", rssOf(p.command.Process.Pid), busy)
+	b.results.add("idle calls"+at, p.as, "/s", float64(len(b.tap.since(mark)))/took.Seconds(), busy)
+	return nil
+}
+
+// comeBack kills the agent and takes the time from its next start until it says of all pods that they are ready.
+func (b *bench) comeBack(ctx context.Context, p *process, n int) error {
+	for range 3 {
+		busy := b.quiet(ctx)
+		p.signal(syscall.SIGKILL)
+		mark, began := b.tap.mark(), time.Now()
+		if err := p.up(ctx); err != nil {
+			return err
+		}
+		known, err := p.ready(ctx, n)
+		if err != nil {
+			return err
+		}
+		b.results.add(fmt.Sprintf("agent restart, %d pods", n), p.as, "ms", ms(known.Sub(began)), busy)
+		time.Sleep(3 * time.Second)
+		for _, c := range b.tap.since(mark) {
+			if c.read() != nil {
+				return fmt.Errorf("a restart of %s made the call %s for pod %s", p.as, c.method, c.pod)
+			}
+		}
+	}
+	return nil
+}
+
+// cpuOf is the time that a process has used, to a hundredth of a second.
+func cpuOf(pid int) time.Duration {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(after)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+func rssOf(pid int) float64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	fields := strings.Fields(after)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, _ := strconv.Atoi(fields[0])
+	return float64(kib) / 1024
+}
+
+// busyness is the share of the machine that is in use, over a second.
+func busyness() float64 {
+	read := func() (busy, all float64) {
+		stat, _ := os.ReadFile("/proc/stat")
+		line, _, _ := strings.Cut(string(stat), "\n")
+		for i, field := range strings.Fields(line)[1:] {
+			n, _ := strconv.ParseFloat(field, 64)
+			all += n
+			if i != 3 && i != 4 { // idle, and waiting for a disk
+				busy += n
+			}
+		}
+		return busy, all
+	}
+	busy, all := read()
+	time.Sleep(time.Second)
+	busy2, all2 := read()
+	return (busy2 - busy) / max(1, all2-all)
+}
+
+// quietWindow waits until little else happens on the machine, for a while at most, and returns how much does.
+func quietWindow(patience time.Duration) func(context.Context) float64 {
+	return func(ctx context.Context) float64 {
+		over := time.Now().Add(patience)
+		for {
+			busy := busyness()
+			if busy < 0.15 || time.Now().After(over) || ctx.Err() != nil {
+				return busy
+			}
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// Bench measures an agent against the raw calls of its runtime, in one run, on a real containerd. docs/performance.md explains what it prints.
+//
+// Every call, the raw ones too, passes one proxy that takes the times. The raw calls are the very messages that minikubelet sent in a first
+// round, which nobody counts. In the rounds that follow each subject has its turn, in an order that rotates. No two are up at a time: each
+// would take the others' pods for orphans.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+type config struct {
+	endpoint, minikubelet, kubelet, out string
+	short                               bool
+	patience                            time.Duration
+}
+
+func main() {
+	var c config
+	flag.StringVar(&c.endpoint, "endpoint", os.Getenv("PODMILL_TEST_CONTAINERD"), "the `endpoint` of the runtime")
+	flag.StringVar(&c.minikubelet, "minikubelet", "", "the `binary` of minikubelet")
+	flag.StringVar(&c.kubelet, "kubelet", "", "the `binary` of a kubelet to compare with; it takes all pods of the runtime for its own")
+	flag.StringVar(&c.out, "out", "", "the `directory` for results.json and plots")
+	flag.BoolVar(&c.short, "short", false, "few rounds and few pods, in two or three minutes")
+	flag.DurationVar(&c.patience, "quiet", 30*time.Second, "how `long` to wait for a quiet window before each turn")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, &c); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, c *config) error {
+	if c.endpoint == "" || c.minikubelet == "" {
+		return errors.New("give -endpoint and -minikubelet, or use make bench")
+	}
+	dir, err := os.MkdirTemp("", "podmill-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	conn, err := grpc.NewClient(c.endpoint, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	t, err := newTap(dir, c.endpoint)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	b := &bench{tap: t, runtime: runtimeapi.NewRuntimeServiceClient(conn), quiet: quietWindow(c.patience), idle: 2 * time.Minute}
+	if c.short {
+		b.idle = 15 * time.Second
+	}
+	version, err := b.runtime.Version(ctx, &runtimeapi.VersionRequest{})
+	if err != nil {
+		return fmt.Errorf("runtime at %s: %w", c.endpoint, err)
+	}
+	b.results.Environment = environment(version, strings.Join(os.Args[1:], " "))
+	if err := b.exits.follow(ctx, b.runtime); err != nil {
+		return err
+	}
+	subjects, err := c.subjects(ctx, b, dir)
+	if err != nil {
+		return err
+	}
+	if err := b.all(ctx, c, subjects); err != nil {
+		err = errors.Join(err, b.sweep())
+		for _, log := range []string{"minikubelet/output", "minikubelet/root/agent.log", "kubelet/output"} {
+			text, _ := os.ReadFile(filepath.Join(dir, log))
+			_, _ = os.Stderr.Write(text[max(0, len(text)-4000):])
+		}
+		return err
+	}
+	b.results.compare()
+	b.results.table(os.Stdout)
+	if c.out == "" {
+		return nil
+	}
+	return b.results.write(c.out)
+}
+
+// subjects are whom the flags name, minikubelet first: it shows the raw calls what to send.
+func (c *config) subjects(ctx context.Context, b *bench, dir string) ([]subject, error) {
+	// With the process ID, make down knows whose test was killed.
+	cgroupRoot := fmt.Sprintf("/podmill-test-%d-bench", os.Getpid())
+	mini := newMinikubelet(filepath.Join(dir, "minikubelet"), c.minikubelet, b.tap.endpoint, cgroupRoot)
+	r, err := newRaw(b.tap.endpoint, filepath.Join(mini.dir, "root"))
+	if err != nil || c.kubelet == "" {
+		return []subject{mini, r}, err
+	}
+	sandboxes, err := b.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return nil, err
+	}
+	if n := len(sandboxes.Items); n > 0 {
+		return nil, fmt.Errorf("a kubelet would kill the %d pods that the runtime has: give it a runtime of its own", n)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
+		return nil, err
+	}
+	k, err := newKubelet(filepath.Join(dir, "kubelet"), c.kubelet, b.tap.endpoint)
+	return []subject{mini, r, k}, err
+}
+
+// all does the timed work and then looks at who is idle.
+func (b *bench) all(ctx context.Context, c *config, subjects []subject) error {
+	raw := subjects[1].(*raw) //nolint:forcetypeassert // the second, as subjects has it
+	works := []work{
+		{pods: 1, restart: true, rounds: 20, record: raw},
+		{pods: 1, configMap: true, rounds: 10, record: raw},
+		{pods: 30, rounds: 5, record: raw},
+		{pods: 100, rounds: 3, record: raw},
+	}
+	counts := []int{0, 30, 60, 100}
+	if c.short {
+		works, counts = works[:3], []int{0, 30}
+		works[0].rounds, works[1].rounds, works[2].rounds = 5, 2, 1
+	}
+	for i := range works {
+		w := &works[i]
+		for round := range w.rounds + 1 {
+			for j := range subjects {
+				s := subjects[(j+round)%len(subjects)]
+				if err := b.turn(ctx, s, w, round > 0); err != nil {
+					return fmt.Errorf("%s, %s, round %d: %w", w.title(), s.name(), round, err)
+				}
+			}
+		}
+	}
+	for _, s := range subjects {
+		if p, ok := s.(*process); ok {
+			if err := b.atRest(ctx, p, counts); err != nil {
+				return fmt.Errorf("%s at rest: %w", s.name(), err)
+			}
+		}
+	}
+	return b.sweep()
+}
+
+// sweep removes the pods and cgroups that a failed run leaves behind.
+func (b *bench) sweep() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	list, err := b.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	for _, s := range list.GetItems() {
+		if strings.HasSuffix(s.Metadata.Name, "-bench") {
+			_, stop := b.runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: s.Id})
+			_, remove := b.runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.Id})
+			err = errors.Join(err, stop, remove)
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		roots, _ := filepath.Glob(fmt.Sprintf("%s/podmill-test-%d-bench", pattern, os.Getpid()))
+		for _, root := range roots {
+			var dirs []string
+			_ = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					dirs = append(dirs, path)
+				}
+				return nil
+			})
+			for i := len(dirs) - 1; i >= 0; i-- {
+				_ = os.Remove(dirs[i])
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// bench is a run of all that is measured.
+type bench struct {
+	tap     *tap
+	runtime runtimeapi.RuntimeServiceClient // beside the tap, to look
+	exits   exits
+	results results
+	quiet   func(context.Context) float64 // waits for a quiet window, and says how busy the machine was with other things
+	idle    time.Duration
+}
+
+// names are pods as the runtime knows them: a static pod's name ends in its node's.
+func names(prefix string, from, to int) []string {
+	var all []string
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprintf("%s-%d-bench", prefix, i))
+	}
+	return all
+}
+
+// turn has a subject do one round of the timed work and leaves nothing behind.
+func (b *bench) turn(ctx context.Context, s subject, w *work, keep bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	if w.configMap && s.name() == "kubelet" {
+		return nil // it takes no ConfigMap for a static pod
+	}
+	if err := s.up(ctx); err != nil {
+		return err
+	}
+	defer s.down()
+	time.Sleep(2 * time.Second) // what a start of the agent brings with it
+	busy := b.quiet(ctx)
+	note := func(what, unit string, value float64) {
+		if keep {
+			b.results.add(what, s.name(), unit, value, busy)
+		}
+	}
+	pods := names(w.name(), 0, w.pods)
+	began := b.tap.mark()
+	if err := b.start(ctx, s, w, pods, note); err != nil {
+		return err
+	}
+	if w.restart {
+		if err := b.restart(ctx, s, pods[0], note); err != nil {
+			return err
+		}
+	}
+	if err := b.remove(ctx, s, pods, w, note); err != nil {
+		return err
+	}
+	if s.name() == "minikubelet" && !keep {
+		w.record.record(b.tap.since(began))
+	}
+	return nil
+}
+
+// work is a number of pods that start together.
+type work struct {
+	pods      int
+	configMap bool
+	restart   bool // one of them is killed
+	rounds    int  // beside the first, which nobody counts
+	record    *raw // learns from the first round what to replay
+}
+
+func (w *work) name() string {
+	if w.configMap {
+		return "config"
+	}
+	return fmt.Sprintf("pods%d", w.pods)
+}
+
+func (w *work) title() string {
+	switch {
+	case w.configMap:
+		return "start of 1, ConfigMap volume"
+	case w.pods == 1:
+		return "start of 1"
+	default:
+		return fmt.Sprintf("burst of %d", w.pods)
+	}
+}
+
+// start takes the time from the pods' arrival to the end of the last StartContainer.
+func (b *bench) start(ctx context.Context, s subject, w *work, pods []string, note func(string, string, float64)) error {
+	mark, began := b.tap.mark(), time.Now()
+	if err := s.start(ctx, pods, w.configMap); err != nil {
+		return err
+	}
+	last, err := b.tap.each(ctx, mark, "StartContainer", pods)
+	note(w.title(), "ms", ms(last.ended.Sub(began)))
+	return err
+}
+
+// restart kills a container's process. It takes the time until the next instance has started, and that from the runtime's own event to the
+// call that creates it.
+func (b *bench) restart(ctx context.Context, s subject, pod string, note func(string, string, float64)) error {
+	id, pid, err := b.containerOf(ctx, pod)
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // let the start settle
+	mark, began := b.tap.mark(), time.Now()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill process %d of pod %s: %w", pid, pod, err)
+	}
+	told, err := b.exits.wait(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.killed(ctx, pod); err != nil {
+		return err
+	}
+	create, err := b.tap.each(ctx, mark, "CreateContainer", []string{pod})
+	if err != nil {
+		return err
+	}
+	start, err := b.tap.each(ctx, mark, "StartContainer", []string{pod})
+	if err != nil {
+		return err
+	}
+	note("restart after kill", "ms", ms(start.ended.Sub(began)))
+	note("exit event to create call", "ms", ms(create.began.Sub(told)))
+	time.Sleep(time.Second)
+	return nil
+}
+
+// remove takes the time from the word to the end of the last StopPodSandbox, and waits until all is gone. A kubelet keeps sandboxes for a while.
+func (b *bench) remove(ctx context.Context, s subject, pods []string, w *work, note func(string, string, float64)) error {
+	mark, began := b.tap.mark(), time.Now()
+	if err := s.remove(ctx, pods); err != nil {
+		return err
+	}
+	last, err := b.tap.each(ctx, mark, "StopPodSandbox", pods)
+	if err == nil && w.pods > 1 {
+		note(fmt.Sprintf("delete of %d", w.pods), "ms", ms(last.ended.Sub(began)))
+	}
+	_, gone := b.tap.each(ctx, mark, "RemovePodSandbox", pods)
+	time.Sleep(time.Second) // the agent removes directories and cgroups
+	return errors.Join(err, gone)
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// containerOf finds a pod's running container and its process.
+func (b *bench) containerOf(ctx context.Context, pod string) (id string, pid int, err error) {
+	list, err := b.runtime.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
+		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}, LabelSelector: map[string]string{"io.kubernetes.pod.name": pod},
+	}})
+	if err != nil {
+		return "", 0, err
+	}
+	if len(list.Containers) != 1 {
+		return "", 0, fmt.Errorf("pod %s has %d running containers", pod, len(list.Containers))
+	}
+	id = list.Containers[0].Id
+	status, err := b.runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
+	if err != nil {
+		return "", 0, err
+	}
+	var info struct{ Pid int }
+	err = json.Unmarshal([]byte(status.Info["info"]), &info)
+	if err == nil && info.Pid <= 1 {
+		err = fmt.Errorf("the runtime tells no process of container %s", id)
+	}
+	return id, info.Pid, err
+}
+
+// exits keeps when the runtime told that a container has exited.
+type exits struct {
+	mu      sync.Mutex
+	at      map[string]time.Time
+	changed chan struct{}
+}
+
+func (e *exits) follow(ctx context.Context, runtime runtimeapi.RuntimeServiceClient) error {
+	e.at, e.changed = map[string]time.Time{}, make(chan struct{})
+	stream, err := runtime.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			event, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			if event.ContainerEventType == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
+				e.mu.Lock()
+				e.at[event.ContainerId] = time.Now()
+				close(e.changed)
+				e.changed = make(chan struct{})
+				e.mu.Unlock()
+			}
+		}
+	}()
+	return nil
+}
+
+func (e *exits) wait(ctx context.Context, id string) (time.Time, error) {
+	for {
+		e.mu.Lock()
+		at, ok := e.at[id]
+		changed := e.changed
+		e.mu.Unlock()
+		if ok {
+			return at, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("the runtime did not tell that container %s has exited: %w", id, ctx.Err())
+		}
+	}
+}
