@@ -143,6 +143,23 @@ func TestListingKeepsWhatDidNotChange(t *testing.T) {
 	}
 }
 
+// However many containers there are, those that did not change cost nothing.
+func TestListingAllocatesNothingForWhatDidNotChange(t *testing.T) {
+	for _, pods := range []int{333, 3333} {
+		sandboxes, containers := node(pods)
+		messages := wire(t, sandboxes, containers)
+		var snap podmill.Snapshot
+		got := testing.AllocsPerRun(5, func() {
+			if err := fill(&snap, messages); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if len(snap.Items) != 3*pods || got > 3 { // the listing itself, and its two funcs
+			t.Errorf("%v allocations for %d items", got, len(snap.Items))
+		}
+	}
+}
+
 // What belongs to no pod of Kubernetes is somebody else's, and nothing that a runtime may say is a panic.
 func TestListingLeavesOutWhatIsSomebodyElses(t *testing.T) {
 	s := newServer(t)
