@@ -31,6 +31,7 @@ type Client struct {
 	translate   *translation
 	opts        options
 	connections atomic.Uint64 // that were made
+	listsWhole  atomic.Uint64 // the connection whose runtime streams no lists
 	known       atomic.Pointer[identity]
 }
 

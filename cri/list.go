@@ -3,6 +3,8 @@ package cri
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -11,22 +13,56 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// ListPods lists all sandboxes and containers that belong to a pod, ordered by ID.
+// ListPods lists all sandboxes and containers that belong to a pod, ordered by ID. A runtime that can is asked to stream them: one message has
+// a bound, and a node with many dead containers passes it.
 func (c *Client) ListPods(ctx context.Context, snap *podmill.Snapshot) error {
 	l := begin(snap)
-	err := c.list(ctx, "ListPodSandbox", &runtimeapi.ListPodSandboxRequest{}, l, sandboxLayout())
+	err := c.list(ctx, "StreamPodSandboxes", "ListPodSandbox", l, sandboxLayout())
 	if err == nil {
-		err = c.list(ctx, "ListContainers", &runtimeapi.ListContainersRequest{}, l, containerLayout())
+		err = c.list(ctx, "StreamContainers", "ListContainers", l, containerLayout())
 	}
 	l.end(err == nil)
 	return err
 }
 
-func (c *Client) list(ctx context.Context, method string, request any, into *listing, as layout) error {
-	reply := reading(func(message []byte) error { return readItems(message, as, into.add) })
-	_, err := call(ctx, c, op{method: method, timeout: c.opts.timeout}, func(ctx context.Context, request any, _ ...grpc.CallOption) (any, error) {
-		return nil, c.conn.Invoke(ctx, "/runtime.v1.RuntimeService/"+method, request, reply, grpc.ForceCodecV2(newReadingCodec()))
-	}, request)
+// list reads the streamed listing or, from a runtime that has none, the whole one. Both ask with an empty message, and both answer with messages of
+// items. That there is no stream is forgotten with the connection: another runtime may be behind the next.
+func (c *Client) list(ctx context.Context, streamed, whole string, l *listing, as layout) error {
+	reply := reading(func(message []byte) error { return readItems(message, as, l.add) })
+	if connection := c.connections.Load(); c.listsWhole.Load() != connection {
+		err := c.listBy(ctx, streamed, reply, c.stream)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		c.listsWhole.Store(connection)
+	}
+	return c.listBy(ctx, whole, reply, c.conn.Invoke)
+}
+
+func (c *Client) listBy(ctx context.Context, method string, reply reading, invoke func(context.Context, string, any, any, ...grpc.CallOption) error) error {
+	_, err := call(ctx, c, op{method: method, timeout: c.opts.timeout}, func(ctx context.Context, nothing *runtimeapi.ListContainersRequest, _ ...grpc.CallOption) (any, error) {
+		return nil, invoke(ctx, "/runtime.v1.RuntimeService/"+method, nothing, reply, grpc.ForceCodecV2(newReadingCodec()))
+	}, &runtimeapi.ListContainersRequest{})
+	return err
+}
+
+// stream makes a call that is answered by a stream, and has each message read.
+func (c *Client) stream(ctx context.Context, method string, request, reply any, opts ...grpc.CallOption) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, opts...)
+	if err == nil {
+		err = stream.SendMsg(request)
+	}
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	for err == nil {
+		err = stream.RecvMsg(reply)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
 	return err
 }
 
