@@ -22,6 +22,7 @@ type watch struct {
 	id      os.FileInfo // of dir when it was
 	only    string      // the name of the one file that counts, if the path is not a directory
 	quiet   time.Duration
+	moving  bool // the last event was that something hidden got another name
 	log     logr.Logger
 	told    bool // that it does not work
 }
@@ -89,19 +90,24 @@ func (w *watch) next(ctx context.Context, wait time.Duration) bool {
 		case <-timer.C:
 			return true
 		case event := <-w.events:
-			if w.counts(event) {
-				return w.settle(ctx)
+			if counts, whole := w.take(event); counts {
+				return w.settle(ctx, whole)
 			}
 		case err := <-w.errors:
 			w.log.V(1).Info("events were lost: reading the manifests", "reason", err.Error())
-			return w.settle(ctx)
+			return w.settle(ctx, false)
 		}
 	}
 }
 
 // settle returns when nothing has happened for a while, so that the steps in which editors save, and whoever copies many files, make one change.
-func (w *watch) settle(ctx context.Context) bool {
-	most, quiet := time.NewTimer(settleMost*w.quiet), time.NewTimer(w.quiet)
+// While nothing but whole files has come there are no such steps, and hardly anything to wait for.
+func (w *watch) settle(ctx context.Context, whole bool) bool {
+	wait := w.quiet
+	if whole {
+		wait = min(wait, settleWhole)
+	}
+	most, quiet := time.NewTimer(settleMost*w.quiet), time.NewTimer(wait)
 	defer most.Stop()
 	defer quiet.Stop()
 	for {
@@ -113,13 +119,25 @@ func (w *watch) settle(ctx context.Context) bool {
 		case <-quiet.C:
 			return true
 		case event := <-w.events:
-			if w.counts(event) {
-				quiet.Reset(w.quiet)
+			counts, whole := w.take(event)
+			if counts && !whole {
+				wait = w.quiet
+			}
+			if counts {
+				quiet.Reset(wait)
 			}
 		case err := <-w.errors:
 			w.log.V(1).Info("events were lost", "reason", err.Error())
 		}
 	}
+}
+
+// take says whether an event counts and, if so, whether it is of a file that came whole: it was written under a hidden name, and renamed.
+func (w *watch) take(event fsnotify.Event) (counts, whole bool) {
+	counts = w.counts(event)
+	whole = counts && w.moving && event.Has(fsnotify.Create)
+	w.moving = event.Has(fsnotify.Rename) && !counts // its new name follows
+	return counts, whole
 }
 
 // counts says whether an event may be of a manifest. Names that begin with two dots are those of volumes that are updated atomically.

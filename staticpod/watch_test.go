@@ -74,6 +74,41 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestWholeFilesAreReadAtOnce shows that a file which was renamed into place is not waited for, and that any other step still is.
+func TestWholeFilesAreReadAtOnce(t *testing.T) {
+	const create, write, rename = fsnotify.Create, fsnotify.Write, fsnotify.Rename
+	type events []fsnotify.Event
+	for name, c := range map[string]struct {
+		events events
+		want   time.Duration
+	}{
+		"renamed into place":               {events{{Name: "/m/.a", Op: rename}, {Name: "/m/a.yaml", Op: create}}, settleWhole},
+		"many of them":                     {events{{Name: "/m/.a", Op: rename}, {Name: "/m/a", Op: create}, {Name: "/m/.b", Op: rename}, {Name: "/m/b", Op: create}}, settleWhole},
+		"created and written":              {events{{Name: "/m/a.yaml", Op: create}, {Name: "/m/a.yaml", Op: write}}, settleQuiet},
+		"renamed, and another is written":  {events{{Name: "/m/.a", Op: rename}, {Name: "/m/a", Op: create}, {Name: "/m/b", Op: create}}, settleQuiet},
+		"written, and another is renamed":  {events{{Name: "/m/b", Op: write}, {Name: "/m/.a", Op: rename}, {Name: "/m/a", Op: create}}, settleQuiet},
+		"an editor puts the old one aside": {events{{Name: "/m/a.yaml", Op: rename}, {Name: "/m/b.yaml", Op: create}}, settleQuiet},
+		"an atomic volume":                 {events{{Name: "/m/..data_tmp", Op: rename}, {Name: "/m/..data", Op: create}}, settleQuiet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				told := make(chan fsnotify.Event, len(c.events))
+				for _, event := range c.events {
+					told <- event
+				}
+				w := &watch{events: told, dir: "/m", quiet: settleQuiet}
+				start := time.Now()
+				if !w.next(t.Context(), time.Hour) {
+					t.Error("it has ended")
+				}
+				if got := time.Since(start); got != c.want {
+					t.Errorf("it took %v, want %v", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestWithoutNotice shows that a directory of which the system tells nothing is read now and then.
 func TestWithoutNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
