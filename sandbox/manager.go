@@ -49,7 +49,8 @@ func (m *Manager) Spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, e
 	spec, _, err := m.spec(pod, attempt)
 	if err != nil {
 		m.event(pod, corev1.EventTypeWarning, "FailedCreatePodSandBox", fmt.Sprintf("Failed to create pod sandbox: %v", err))
-		return nil, fmt.Errorf("make the sandbox spec of pod %s: %w", podmill.RefOf(pod), err)
+		refused := &podmill.ReasonError{Reason: "CreateContainerConfigError", Message: err.Error(), Err: err}
+		return nil, fmt.Errorf("make the sandbox spec of pod %s: %w", podmill.RefOf(pod), refused)
 	}
 	return spec, nil
 }

@@ -17,6 +17,7 @@ type options struct {
 	resolvConf string
 	dns        clusterDNS
 	handlers   func(class string) (handler string, ok bool)
+	sysctls    []string
 	ghostAge   time.Duration
 }
 
@@ -57,6 +58,12 @@ func WithClusterDomain(domain string) Option { return func(o *options) { o.dns.d
 // func returns at once. Without it a pod that names a class is refused.
 func WithRuntimeClasses(handler func(class string) (handler string, ok bool)) Option {
 	return func(o *options) { o.handlers = handler }
+}
+
+// WithAllowedSysctls are sysctls that pods may set beside the safe ones, by name or, with * at the end, by its beginning, as the kubelet's
+// --allowed-unsafe-sysctls.
+func WithAllowedSysctls(patterns ...string) Option {
+	return func(o *options) { o.sysctls = patterns }
 }
 
 // WithGhostAge is how old a sandbox has to be for Collect to remove it; the default is 30 s, as the kubelet's.

@@ -103,7 +103,7 @@ func (s *Syncer) bringUp(
 	if err != nil {
 		return err
 	}
-	hosts, err := s.writeHosts(pod, p.spec.Hostname, sandbox.IPs)
+	hosts, err := s.writeHosts(pod, p.spec, sandbox.IPs)
 	if err != nil {
 		return s.tellFailure(ctx, pod, eventFailedDirectories, "error writing /etc/hosts: ", err)
 	}
@@ -146,6 +146,17 @@ type outcome struct {
 	waiting *corev1.ContainerStateWaiting
 	until   time.Time // when to try again, where that is known
 	err     error
+}
+
+// blame remembers what the spec of a pod has that keeps all its containers from starting.
+func (m *memory) blame(starts []Start, err error) {
+	var known *podmill.ReasonError
+	if !errors.As(err, &known) {
+		return
+	}
+	for i := range starts {
+		m.failed[starts[i].Container.Name] = corev1.ContainerStateWaiting{Reason: known.Reason, Message: known.Message}
+	}
 }
 
 // conclude remembers what came of starting a container.

@@ -3,6 +3,7 @@ package syncpod
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -287,5 +288,22 @@ func TestRecordOf(t *testing.T) {
 	}
 	if _, ran := recordOf(&podmill.Container{State: podmill.StateCreated}); ran {
 		t.Error("a container that was only created has run")
+	}
+}
+
+// What keeps a whole pod from starting is said of each container that waits for it, where the kubelet has a reason for it.
+func TestWhatKeepsAPodFromStartingIsSaidOfItsContainers(t *testing.T) {
+	refused := &podmill.ReasonError{Reason: "CreateContainerConfigError", Message: "spec.securityContext.sysctls[0].name: it is not allowed"}
+	starts := []Start{{Container: &corev1.Container{Name: "a"}}, {Container: &corev1.Container{Name: "b"}}}
+	m := &memory{failed: map[string]corev1.ContainerStateWaiting{}}
+	m.blame(starts, errors.New("the runtime is away"))
+	if len(m.failed) > 0 {
+		t.Errorf("%v", m.failed)
+	}
+	m.blame(starts, fmt.Errorf("make the sandbox spec: %w", refused))
+	for _, s := range starts {
+		if w := m.failed[s.Container.Name]; w.Reason != refused.Reason || w.Message != refused.Message {
+			t.Errorf("container %s: %v", s.Container.Name, w)
+		}
 	}
 }

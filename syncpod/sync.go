@@ -165,6 +165,7 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, hooks *bes
 	var err error
 	if now.RunSandbox != nil || len(now.Start) > 0 {
 		if p, err = s.prepare(ctx, pod, now); err != nil {
+			m.blame(now.Start, err)
 			return err
 		}
 	}
