@@ -18,6 +18,12 @@ type Secrets interface {
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 }
 
+// Services gives the Services that containers find in their environment. What it returns is shared and read-only.
+type Services interface {
+	// Services returns the Services of a namespace and kubernetes in the namespace default, and an error while it cannot tell.
+	Services(ctx context.Context, namespace string) ([]*corev1.Service, error)
+}
+
 // ObjectWatcher is an optional role of a provider of objects: it says when one has changed.
 type ObjectWatcher interface {
 	// WatchObjects calls changed for each object that may have changed, appeared or gone, until ctx ends. changed returns at

@@ -114,6 +114,9 @@ func (a *Agent) wire(root string) error {
 		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
 		syncpod.WithRefusal(a.refusal),
 	}
+	if services, ok := o.objects.(podmill.Services); ok {
+		handOpts = append(handOpts, syncpod.WithServices(services))
+	}
 	if o.cgroups != nil {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
 		a.cleaners = append(a.cleaners, a.afterALook(o.cgroups))

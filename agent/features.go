@@ -34,7 +34,6 @@ priority priorityClassName preemptionPolicy ~ the scheduler has seen to it; all 
 serviceAccountName serviceAccount automountServiceAccountToken ~ an API server makes a volume of it
 readinessGates.conditionType ~ others set the condition, and readiness waits for it
 evictionResponders ~ whoever evicts the pod asks them
-enableServiceLinks ~ there are no Services here
 resourceClaims ! devices cannot be claimed yet
 `
 

@@ -18,7 +18,7 @@ import (
 )
 
 // Objects gives the ConfigMaps and Secrets that pods refer to. Where it is a [podmill.ObjectWatcher] too, pods that refer to one that
-// changed are brought up to date at once.
+// changed are brought up to date at once; where it is [podmill.Services], containers are told of Services.
 type Objects interface {
 	podmill.ConfigMaps
 	podmill.Secrets

@@ -40,6 +40,10 @@ containers.envFrom.secretRef: name optional
 	}
 	maps.Copy(all, objects)
 	maps.Copy(all, feature.Parse(`containers.env.valueFrom.fileKeyRef ! environments are not read from files yet`))
+	all["enableServiceLinks"] = podmill.Feature{}
+	if s.services == nil {
+		all["enableServiceLinks"] = podmill.Feature{Why: "there are no Services here"}
+	}
 	if s.prober == nil {
 		maps.Copy(all, feature.Parse(`containers.{livenessProbe,readinessProbe,startupProbe} ! nothing probes containers here`))
 	}

@@ -19,6 +19,7 @@ type options struct {
 	cgroups       Cgroups
 	configMaps    podmill.ConfigMaps
 	secrets       podmill.Secrets
+	services      podmill.Services
 	events        podmill.EventRecorder
 	networkReady  func(ctx context.Context) error
 	wake          func(pod types.UID)
@@ -48,6 +49,11 @@ func WithCgroups(cgroups Cgroups) Option { return func(o *options) { o.cgroups =
 // one does not start.
 func WithObjects(configMaps podmill.ConfigMaps, secrets podmill.Secrets) Option {
 	return func(o *options) { o.configMaps, o.secrets = configMaps, secrets }
+}
+
+// WithServices says where the Services are that containers are told of; without it they are told of none.
+func WithServices(services podmill.Services) Option {
+	return func(o *options) { o.services = services }
 }
 
 // WithEvents says who is told what people should know; without it nobody is.

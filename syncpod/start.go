@@ -118,6 +118,9 @@ func (u *bringingUp) environment(ctx context.Context, c *corev1.Container) env.I
 	if u.secrets != nil {
 		in.Secret = func(name string) (*corev1.Secret, error) { return u.secrets.Secret(ctx, u.pod.Namespace, name) }
 	}
+	if u.services != nil {
+		in.Services = func() ([]*corev1.Service, error) { return u.services.Services(ctx, u.pod.Namespace) }
+	}
 	return in
 }
 

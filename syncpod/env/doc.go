@@ -7,7 +7,7 @@
 //
 // # Guarantees
 //
-// Everything is pure: the same input gives the same list in the same order. Variables of envFrom come first, a later source over
+// Everything is pure: the same input gives the same list in the same order. Those of Services come first, then those of envFrom, a later source over
 // an earlier one, and those of env over all of them. $(NAME) in a value, a command or an argument stands for a variable that was
 // defined before; $$ is a plain $; a reference to what is not defined stays as it is written. Values that come from an
 // object or a field are not expanded. An object is asked for once, so that all its keys are of one version.
@@ -18,7 +18,7 @@
 //
 // # What you implement
 //
-// The two functions of [Input] that return objects.
+// The functions of [Input] that return objects.
 //
 // # Concurrency
 //

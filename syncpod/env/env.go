@@ -27,6 +27,8 @@ type Input struct {
 	// reference to a kind whose function is nil is an error.
 	ConfigMap func(name string) (*corev1.ConfigMap, error)
 	Secret    func(name string) (*corev1.Secret, error)
+	// Services returns the Services of the pod's namespace and that of the API server; nil is none.
+	Services func() ([]*corev1.Service, error)
 }
 
 // Skipped is an object whose keys could not all be variables.
@@ -46,6 +48,15 @@ func (s Skipped) String() string {
 // Resolve returns the variables of a container, each name once, and what was left out. The error is a *podmill.ReasonError.
 func Resolve(in Input) (vars []podmill.EnvVar, skipped []Skipped, err error) {
 	r := resolver{Input: in, index: map[string]int{}, objects: map[string]content{}}
+	if in.Services != nil {
+		services, err := in.Services()
+		if err != nil {
+			return nil, nil, configError("services have not yet been read at least once, cannot construct envvars: %w", err)
+		}
+		for _, v := range Services(in.Pod, services) {
+			r.set(v.Name, v.Value)
+		}
+	}
 	for i := range in.Container.EnvFrom {
 		if err := r.addSource(&in.Container.EnvFrom[i]); err != nil {
 			return nil, nil, configError("envFrom[%d]: %w", i, err)
