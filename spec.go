@@ -12,6 +12,9 @@ type SandboxSpec struct {
 	Attempt uint32
 	// Hostname is at most 63 characters, 64 where the pod gives a name of its own, and empty for a pod in the host's network.
 	Hostname string
+	// Domain is what the pod's name ends in for its peers, such as db.shop.svc.cluster.local; empty if it has no subdomain. Whoever writes its
+	// /etc/hosts has to know.
+	Domain string
 	// DNS is the resolv.conf of the pod; nil leaves the runtime's default.
 	DNS *DNS
 	// LogDirectory is the absolute directory below which [ContainerSpec.LogPath] lies.

@@ -43,6 +43,15 @@ func hostname(pod *corev1.Pod, clusterDomain string) (string, error) {
 	return qualify(name, pod, clusterDomain)
 }
 
+// domain returns what the name of a pod with a subdomain ends in. A name that overrides it stands alone.
+func domain(pod *corev1.Pod, clusterDomain string) string {
+	spec := &pod.Spec
+	if spec.Subdomain == "" || spec.HostNetwork || spec.HostnameOverride != nil && *spec.HostnameOverride != "" {
+		return ""
+	}
+	return strings.TrimSuffix(spec.Subdomain+"."+pod.Namespace+".svc."+clusterDomain, ".")
+}
+
 // cutHostname cuts a name to 63 characters. What it ends in then may be a character that a host name cannot end in.
 func cutHostname(name string) string {
 	if len(name) <= maxHostname {
@@ -65,10 +74,7 @@ func qualify(name string, pod *corev1.Pod, clusterDomain string) (string, error)
 	if err := invalid("spec.subdomain", pod.Spec.Subdomain, validation.IsDNS1123Label(pod.Spec.Subdomain)); err != nil {
 		return "", err
 	}
-	fqdn := name + "." + pod.Spec.Subdomain + "." + pod.Namespace + ".svc"
-	if clusterDomain != "" {
-		fqdn += "." + clusterDomain
-	}
+	fqdn := name + "." + domain(pod, clusterDomain)
 	if len(fqdn) > maxNodename {
 		return "", fmt.Errorf("spec.setHostnameAsFQDN: %s has %d characters, at most %d are allowed", fqdn, len(fqdn), maxNodename)
 	}

@@ -30,10 +30,14 @@ func specOf(pod *corev1.Pod, attempt uint32, o *options, host *podmill.DNS) (*po
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkSysctls(pod, o.sysctls); err != nil {
+		return nil, nil, err
+	}
 	return &podmill.SandboxSpec{
 		Pod:            pod,
 		Attempt:        attempt,
 		Hostname:       name,
+		Domain:         domain(pod, o.dns.domain),
 		DNS:            dns,
 		RuntimeHandler: handler,
 		Labels:         labelsOf(pod, o.owner),

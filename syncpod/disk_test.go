@@ -66,7 +66,7 @@ func TestTheLayoutIsTheKubelets(t *testing.T) {
 	pod := podmilltest.Pod("shop/cart", podmilltest.UID("u-1"), podmilltest.InitContainer("migrate", "i"), podmilltest.Container("web", "i"))
 	must(t, s.makeDirectories(pod))
 	must(t, s.makeDirectories(pod))
-	if _, err := s.writeHosts(pod, "cart", []string{"10.0.0.7"}); err != nil {
+	if _, err := s.writeHosts(pod, &podmill.SandboxSpec{Hostname: "cart"}, []string{"10.0.0.7"}); err != nil {
 		t.Fatal(err)
 	}
 	must(t, s.linkLog(pod, "web", "c0ffee", 2))
@@ -136,7 +136,7 @@ func TestHosts(t *testing.T) {
 		p.Spec.HostAliases = []corev1.HostAlias{{IP: "192.0.2.1", Hostnames: []string{"db", "db.shop"}}}
 	})
 	must(t, s.makeDirectories(pod))
-	path, err := s.writeHosts(pod, "cart", []string{"10.0.0.7", "fd00::7"})
+	path, err := s.writeHosts(pod, &podmill.SandboxSpec{Hostname: "cart"}, []string{"10.0.0.7", "fd00::7"})
 	must(t, err)
 	b, err := os.ReadFile(path)
 	must(t, err)
@@ -148,20 +148,20 @@ func TestHosts(t *testing.T) {
 	before, err := os.Stat(path)
 	must(t, err)
 	must(t, os.Chtimes(path, before.ModTime().Add(-time.Hour), before.ModTime().Add(-time.Hour)))
-	_, err = s.writeHosts(pod, "cart", []string{"10.0.0.7", "fd00::7"})
+	_, err = s.writeHosts(pod, &podmill.SandboxSpec{Hostname: "cart"}, []string{"10.0.0.7", "fd00::7"})
 	must(t, err)
 	if after, err := os.Stat(path); err != nil || !after.ModTime().Before(before.ModTime()) {
 		t.Error("what has not changed is written again")
 	}
 
 	pod.Spec.HostNetwork = true
-	path, err = s.writeHosts(pod, "", nil)
+	path, err = s.writeHosts(pod, &podmill.SandboxSpec{}, nil)
 	must(t, err)
 	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), "localhost") || !strings.Contains(string(b), "db.shop") {
 		t.Errorf("in the host's network: %v\n%s", err, b)
 	}
 	pod.Spec.HostAliases = nil
-	if path, err := s.writeHosts(pod, "", nil); path != "" || err != nil {
+	if path, err := s.writeHosts(pod, &podmill.SandboxSpec{}, nil); path != "" || err != nil {
 		t.Errorf("a pod in the host's network that adds nothing has %q, %v", path, err)
 	}
 }

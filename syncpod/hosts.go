@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
 )
 
 // writeHosts writes the file that a pod's containers see as /etc/hosts, and returns its path; empty if they see what the runtime gives
 // them: a pod in the host's network that adds nothing, and one whose address is not known.
-func (s *Syncer) writeHosts(pod *corev1.Pod, hostname string, ips []string) (string, error) {
+func (s *Syncer) writeHosts(pod *corev1.Pod, spec *podmill.SandboxSpec, ips []string) (string, error) {
 	dir, err := s.podDir(pod.UID)
 	if err != nil || dir == "" {
 		return "", err
@@ -25,7 +27,7 @@ func (s *Syncer) writeHosts(pod *corev1.Pod, hostname string, ips []string) (str
 		}
 		head = "# Kubernetes-managed hosts file (host network).\n" + string(node)
 	case !pod.Spec.HostNetwork && len(ips) > 0:
-		head = podHosts(hostname, ips)
+		head = podHosts(spec.Hostname, spec.Domain, ips)
 	default:
 		return "", nil
 	}
@@ -37,7 +39,13 @@ func (s *Syncer) writeHosts(pod *corev1.Pod, hostname string, ips []string) (str
 	return path, os.WriteFile(path, content, 0o644) //nolint:gosec // every user of the container reads it
 }
 
-func podHosts(hostname string, ips []string) string {
+// podHosts names the pod at its addresses: where it has a domain, by the whole name first, whether or not that is its host name.
+func podHosts(hostname, domain string, ips []string) string {
+	names := hostname
+	if domain != "" {
+		short := strings.TrimSuffix(hostname, "."+domain)
+		names = short + "." + domain + "\t" + short
+	}
 	var b strings.Builder
 	b.WriteString("# Kubernetes-managed hosts file.\n" +
 		"127.0.0.1\tlocalhost\n" +
@@ -47,7 +55,7 @@ func podHosts(hostname string, ips []string) string {
 		"fe00::1\tip6-allnodes\n" +
 		"fe00::2\tip6-allrouters\n")
 	for _, ip := range ips {
-		b.WriteString(ip + "\t" + hostname + "\n")
+		b.WriteString(ip + "\t" + names + "\n")
 	}
 	return b.String()
 }
