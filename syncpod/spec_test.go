@@ -168,6 +168,9 @@ func TestUser(t *testing.T) {
 		// CVE-2024-40635: a number that overflows is read as root.
 		{name: "2^32", c: &corev1.SecurityContext{RunAsNonRoot: ptr(true)}, image: &podmill.Image{UID: ptr[int64](1 << 32)}, err: "user 4294967296 is out of range"},
 		{name: "2^32-1", c: &corev1.SecurityContext{RunAsNonRoot: ptr(true)}, image: &podmill.Image{UID: ptr[int64](1<<32 - 1)}, err: "out of range"},
+		// CVE-2021-25749: no name proves anything, however root is written, and a number that a runtime gives as a name is one.
+		{name: "ROOT", c: &corev1.SecurityContext{RunAsNonRoot: ptr(true)}, image: &podmill.Image{Username: "ROOT"}, err: "non-numeric user (ROOT)"},
+		{name: "a number as a name", c: &corev1.SecurityContext{RunAsNonRoot: ptr(true)}, image: &podmill.Image{Username: "4294967296"}, err: "non-numeric user (4294967296)"},
 		{name: "negative", c: &corev1.SecurityContext{RunAsNonRoot: ptr(true)}, image: &podmill.Image{UID: ptr[int64](-1)}, err: "out of range"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
