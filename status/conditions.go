@@ -8,6 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // verdict is a condition without its history.
@@ -33,6 +36,9 @@ func conditions(in *Input, status *corev1.PodStatus, initialized bool, now time.
 	for _, o := range own {
 		out = append(out, condition(in, o.kind, o.verdict, now))
 	}
+	if restartable(in.Pod) {
+		out = append(out, condition(in, corev1.AllContainersRestarting, restarting(in, status), now))
+	}
 	disrupted := disruption(in, status)
 	if disrupted.ok {
 		out = append(out, condition(in, corev1.DisruptionTarget, disrupted, now))
@@ -54,7 +60,7 @@ func foreign(in *Input) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, c := range from {
 		switch c.Type {
-		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled:
+		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled, corev1.AllContainersRestarting:
 		default:
 			out = append(out, c)
 		}
@@ -78,6 +84,38 @@ func disruption(in *Input, status *corev1.PodStatus) verdict {
 	switch t.Reason {
 	case "Evicted", "Preempting", "Terminated": // by eviction, for a critical pod, by the node's shutdown
 		return verdict{ok: true, reason: corev1.PodReasonTerminationByKubelet, message: t.Message}
+	}
+	return verdict{}
+}
+
+// restartable reports that a container of the pod may ask for a restart of all. A pod in which none does has no such condition: it would say nothing.
+func restartable(pod *corev1.Pod) bool {
+	for c := range lifecycle.Containers(pod) {
+		if slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
+			return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// restarting is the verdict of AllContainersRestarting (KEP-5532), with the kubelet's words: from the exit that asks for it until all instances are
+// removed, of which the one that asked is the last. What starts after that is a start as any other.
+func restarting(in *Input, status *corev1.PodStatus) verdict {
+	switch {
+	case status.Phase == corev1.PodSucceeded:
+		return verdict{reason: "PodCompleted"}
+	case status.Phase == corev1.PodFailed:
+		return verdict{reason: "PodFailed"}
+	case in.Progress.Termination != nil:
+		return verdict{}
+	}
+	for c := range lifecycle.Containers(in.Pod) {
+		newest := in.Seen.Container(c.Name)
+		if newest != nil && newest.State == podmill.StateExited && lifecycle.RestartsAll(c, newest.ExitCode) {
+			return verdict{ok: true, reason: "RestartAllContainersStarted", message: "container exited with restart policy rule"}
+		}
 	}
 	return verdict{}
 }

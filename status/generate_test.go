@@ -57,6 +57,12 @@ var (
 	gated     = Pod("default/p", Container("a", "x"), Restart(corev1.RestartPolicyNever), func(p *corev1.Pod) {
 		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
 	})
+	together = Pod("default/p", Container("a", "x", func(c *corev1.Container) {
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{88}},
+		}}
+	}), Container("b", "x"), Restart(corev1.RestartPolicyNever))
 	evicted = &podmill.Termination{Reason: "Evicted", Message: "The node was low on resource: memory."}
 	removed = &podmill.Termination{}
 )
@@ -236,6 +242,24 @@ func TestConditions(t *testing.T) {
 		{"evicted and stopped", status.Input{Pod: one, Seen: seen(exited("a", 0)), Progress: podmill.Progress{Termination: evicted, Stopped: true}}, map[string]string{
 			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True", "Ready": "False PodFailed", "ContainersReady": "False PodFailed",
 			"DisruptionTarget": "True TerminationByKubelet: The node was low on resource: memory.",
+		}},
+		// KEP-5532
+		{"an exit asks for the restart of all", status.Input{Pod: together, Seen: seen(exited("a", 88), running("b"))}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True",
+			"Ready":                   "False ContainersNotReady: containers with unready status: [a]",
+			"ContainersReady":         "False ContainersNotReady: containers with unready status: [a]",
+			"AllContainersRestarting": "True RestartAllContainersStarted: container exited with restart policy rule",
+		}},
+		{"all were removed for their restart", status.Input{Pod: together, Seen: seen(), Last: &corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.AllContainersRestarting, Status: "True", Reason: "RestartAllContainersStarted"}, {Type: corev1.PodInitialized, Status: "True"},
+		}}}, map[string]string{
+			"PodReadyToStartContainers": "True", "PodScheduled": "True", "Initialized": "True", "AllContainersRestarting": "False",
+			"Ready":           "False ContainersNotReady: containers with unready status: [a b]",
+			"ContainersReady": "False ContainersNotReady: containers with unready status: [a b]",
+		}},
+		{"an exit asks for it in a pod that ends", status.Input{Pod: together, Seen: seen(exited("a", 88), exited("b", 0)), Progress: podmill.Progress{Termination: removed, Stopped: true}}, map[string]string{
+			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True", "Ready": "False PodFailed", "ContainersReady": "False PodFailed",
+			"AllContainersRestarting": "False PodFailed",
 		}},
 		{"its time was over", status.Input{Pod: one, Seen: seen(exited("a", 0)), Progress: podmill.Progress{Termination: &podmill.Termination{Reason: "DeadlineExceeded"}, Stopped: true}}, map[string]string{
 			"PodReadyToStartContainers": "False", "PodScheduled": "True", "Initialized": "True", "Ready": "False PodFailed", "ContainersReady": "False PodFailed",
