@@ -260,4 +260,12 @@ func grace(pod *corev1.Pod, k podmill.Kill) int64 {
 	return min(g, math.MaxInt32)
 }
 
+// atMostOwn is a kill with no longer grace than the pod's own. Only the pod's deletion can give it more.
+func atMostOwn(pod *corev1.Pod, k podmill.Kill) podmill.Kill {
+	if pod != nil && k.GracePeriodSeconds != nil && *k.GracePeriodSeconds > grace(pod, podmill.Kill{}) {
+		k.GracePeriodSeconds = nil
+	}
+	return k
+}
+
 func seconds(s int64) time.Duration { return time.Duration(s) * time.Second }

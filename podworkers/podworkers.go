@@ -107,14 +107,15 @@ func (w *Workers) Sync(uid types.UID) {
 }
 
 // Kill says that a pod has to end, whatever its source wants. It does not start again unless it is removed and then updated.
-// Of several kills the shortest grace counts, and the first reason. The channel is closed when no container runs any more; at
+// Of several kills the shortest grace counts, and the first reason; a grace that is longer than the pod's own does not, for whoever evicts a pod may
+// hurry it, and has no more to give. The channel is closed when no container runs any more; at
 // once, where the pod is not known. For that Run has to run.
 func (w *Workers) Kill(uid types.UID, k podmill.Kill) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	inc := w.pods[uid]
 	if inc != nil {
-		w.kill(inc, k, killed)
+		w.kill(inc, atMostOwn(inc.pod, k), killed)
 	}
 	if inc == nil || inc.state >= Terminated {
 		stopped := make(chan struct{})

@@ -67,6 +67,7 @@ func TestAGracePeriodOfZeroIsAtOnce(t *testing.T) {
 	})
 }
 
+// B100: a kill such as an eviction's may shorten what the pod has, and no more.
 func TestTheGraceOfAPod(t *testing.T) {
 	none := func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = nil }
 	own := func(seconds int64) podmilltest.PodOption {
@@ -81,10 +82,11 @@ func TestTheGraceOfAPod(t *testing.T) {
 		"its own is zero":              {pod("a", own(0)), podmill.Kill{}, 0},
 		"the API's default":            {pod("a", none, func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), podmill.Kill{}, 30 * time.Second},
 		"a kill's, shorter":            {pod("a"), after(3), 3 * time.Second},
-		"a kill's, longer":             {pod("a"), after(300), 300 * time.Second},
+		"a kill's, longer":             {pod("a"), after(300), 30 * time.Second},
 		"less than nothing":            {pod("a"), after(-5), time.Second},
-		"more than a duration holds":   {pod("a"), after(1 << 62), (1<<31 - 1) * time.Second},
+		"more than a duration holds":   {pod("a", own(1<<62)), podmill.Kill{}, (1<<31 - 1) * time.Second},
 		"a deletion's":                 {pod("a", podmilltest.Deleted(7*time.Second)), podmill.Kill{}, 7 * time.Second},
+		"at once":                      {pod("a"), after(0), 0},
 		"a deletion's, kill is longer": {pod("a", podmilltest.Deleted(7*time.Second)), after(60), 7 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
