@@ -23,8 +23,8 @@ type reporter struct {
 	ended map[types.UID]bool // pods whose last report said that they end
 }
 
-// Report makes and delivers the pod's status, and returns its phase.
-func (r *reporter) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error) {
+// Report makes and delivers the pod's status.
+func (r *reporter) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) error {
 	next := status.Generate(status.Input{
 		Pod: pod, Seen: seen, Progress: p, Last: r.last(pod, p), Runtime: r.runtime.name(), HostIPs: r.hostIPs,
 	}, time.Now())
@@ -32,7 +32,7 @@ func (r *reporter) Report(_ context.Context, pod *corev1.Pod, seen *podmill.Runt
 	if p.Removed && (pod.DeletionTimestamp != nil || !r.wanted(pod.UID)) {
 		r.statuses.Finish(pod)
 	}
-	return next.Phase, nil
+	return nil
 }
 
 // last returns the newest status of a pod. A pod that had ended and is synced again is another one under the same UID, such as a manifest that

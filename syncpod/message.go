@@ -65,7 +65,7 @@ func (s *Syncer) makeMessageFile(pod *corev1.Pod, c *corev1.Container, attempt u
 }
 
 // report tells the reporter how a pod stands, its containers' last words included.
-func (s *Syncer) report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error) {
+func (s *Syncer) report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) error {
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
 		if c.State != podmill.StateExited {

@@ -222,7 +222,7 @@ func (r *rig) EnsureImage(
 }
 
 // Report is the reporter's. It notes what is new.
-func (r *rig) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error) {
+func (r *rig) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) error {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.Waiting)) {
 		parts = append(parts, name+" waits: "+p.Waiting[name].Reason)
@@ -243,7 +243,7 @@ func (r *rig) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePo
 		r.rt.Log().Note("report %s/%s: %s", pod.Namespace, pod.Name, line)
 	}
 	r.reports, r.progress, r.seen = append(r.reports, line), p, seen
-	return "", nil
+	return nil
 }
 
 // Event is the recorder's.

@@ -105,7 +105,7 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 	now.refused = s.withhold(pod, m, &now.Actions)
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
-	_, err = s.report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(pod, seen, &now.Actions, hooked), Health: health})
+	err = s.report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(pod, seen, &now.Actions, hooked), Health: health})
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}

@@ -65,7 +65,7 @@ type Prober interface {
 
 // Reporter is told how a pod stands, and makes a status of it. Reporting the same again costs nothing.
 type Reporter interface {
-	Report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) (corev1.PodPhase, error)
+	Report(ctx context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) error
 }
 
 // Config is what a [Syncer] cannot do without. A runtime that is no [podmill.Execer] either has no hooks that run commands: they fail.

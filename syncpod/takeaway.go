@@ -19,7 +19,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *corev1.Pod) error {
 	}
 	// Of the termination there is nothing new to tell; what was seen before the removal is the last that is known of the containers.
 	last := podmill.Progress{Termination: &podmill.Termination{}, Stopped: true, Removed: true}
-	if _, err := s.report(ctx, pod, seen, last); err != nil {
+	if err := s.report(ctx, pod, seen, last); err != nil {
 		return fmt.Errorf("report the end of pod %s: %w", podmill.RefOf(pod), err)
 	}
 	return nil

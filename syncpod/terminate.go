@@ -19,10 +19,9 @@ import (
 // the next call goes on where this one was. The deadline is kept in the pod's directory.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error {
 	err := s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
-		_, err := s.report(ctx, pod, seen, podmill.Progress{
+		return s.report(ctx, pod, seen, podmill.Progress{
 			Health: s.probe(pod, seen, true), Termination: &t, Stopped: stopped,
 		})
-		return err
 	})
 	if err != nil {
 		return s.tellFailure(ctx, pod, eventFailedKillPod, "error killing pod: ", fmt.Errorf("stop pod %s: %w", podmill.RefOf(pod), err))
