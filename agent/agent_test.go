@@ -3,9 +3,11 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/agent"
 	. "github.com/podmill/podmill/podmilltest"
+	"github.com/podmill/podmill/podworkers"
 )
 
 func TestAPodLivesAndIsRemoved(t *testing.T) {
@@ -140,6 +143,72 @@ func TestAnEditedManifestWaitsForTheOldPod(t *testing.T) {
 			"CreateContainer default/web server#0",
 			"StartContainer default/web server#0",
 		)
+	})
+}
+
+// B036: a pod that is made anew under its name while the one before still stops is another pod: each is treated by its own UID, and neither has a status of
+// the other's.
+func TestAPodThatIsMadeAnewIsNotItsFormerSelf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		api := NewPodSource("api")
+		w.more = []podmill.PodSource{api}
+		w.file.Replace()
+		api.Replace()
+		w.start()
+		make := func(uid types.UID, image string) *corev1.Pod {
+			return Pod("web", UID(uid), Annotation(podmill.AnnotationConfigSource, "api"), Grace(20*time.Second), Container("server", image, Runs("trap '' TERM; sleep 1000000")))
+		}
+		first, second := make("first", "busybox:1"), make("second", "busybox:2")
+		api.Upsert(first)
+		w.pass(time.Second)
+		api.Delete(first)
+		api.Upsert(second)
+		w.pass(5 * time.Second)
+		id := w.wantPhase(second, corev1.PodRunning).Status.ContainerStatuses[0].ContainerID
+		if old := w.pod(first); old == nil || old.Status.ContainerStatuses[0].ContainerID == id || old.Status.ContainerStatuses[0].State.Running == nil {
+			t.Errorf("within its grace the first one is shown as %+v", old)
+		}
+		w.pass(time.Minute)
+		w.wantGone(first)
+		if s := w.wantPhase(second, corev1.PodRunning).Status.ContainerStatuses[0]; s.ContainerID != id || s.RestartCount != 0 {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+// A pod that has gone is torn down once: when housekeeping comes, nobody takes it for one that is still there.
+func TestAPodIsTornDownOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var mu sync.Mutex
+		cleaned := map[string]int{}
+		w.opts = []agent.Option{agent.WithObservers(agent.Observers{Workers: podworkers.Observer{
+			SyncStarted: func(pod podmill.PodRef, during podworkers.State) {
+				mu.Lock()
+				defer mu.Unlock()
+				if during >= podworkers.Terminating {
+					cleaned[pod.Name]++
+				}
+			},
+		}})}
+		w.start()
+		var pods []*corev1.Pod
+		for i := range 20 {
+			pods = append(pods, Pod(fmt.Sprint("web", i), static, Container("server", "busybox:1"), Grace(time.Second)))
+		}
+		w.file.Replace(pods...)
+		w.pass(3 * time.Second)
+		for _, pod := range pods {
+			w.file.Delete(pod)
+			w.pass(230 * time.Millisecond)
+		}
+		w.pass(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, pod := range pods {
+			if n := cleaned[pod.Name]; n != 2 {
+				t.Errorf("pod %s was stopped and cleaned up in %d steps", pod.Name, n)
+			}
+		}
 	})
 }
 

@@ -2,9 +2,11 @@ package syncpod
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 )
@@ -55,8 +57,27 @@ func (s *Syncer) takeAway(ctx context.Context, pod *corev1.Pod) (*podmill.Runtim
 	if err := s.removeDirectory(pod.UID); err != nil {
 		return nil, err
 	}
+	if err := s.confirmGone(ctx, pod.UID, seen); err != nil {
+		return nil, err
+	}
 	s.forget(pod.UID)
 	return seen, nil
+}
+
+// confirmGone looks once more where something was removed. So everybody who asks knows right away that the pod is gone, and nobody comes to
+// clean up what only was there; and that it is gone is a thing seen, and not a thing asked for.
+func (s *Syncer) confirmGone(ctx context.Context, uid types.UID, before *podmill.RuntimePod) error {
+	if before.Empty() {
+		return nil
+	}
+	seen, err := s.Cache.Observe(ctx, uid, true)
+	switch {
+	case err != nil:
+		return fmt.Errorf("observe: %w", err)
+	case !seen.Empty():
+		return errors.New("the runtime still holds something of it")
+	}
+	return nil
 }
 
 func running(c *podmill.Container) bool { return c.State == podmill.StateRunning }
