@@ -70,7 +70,7 @@ func BenchmarkPlanNothingToDo(b *testing.B) {
 		m := &memory{known: in.Known, adopted: in.Adopted, failed: map[string]corev1.ContainerStateWaiting{}}
 		b.ReportAllocs()
 		for b.Loop() {
-			m.learn(in.Pod, in.Seen)
+			m.learn(in.Pod, in.Seen, time.Now())
 			a := Plan(in, time.Now())
 			_ = m.waiting(in.Pod, in.Seen, &a, nil)
 		}

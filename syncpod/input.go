@@ -21,6 +21,9 @@ type Input struct {
 	Active time.Time
 	// Known is what is remembered of each container's newest instance, in case that the runtime has lost it.
 	Known map[string]Record
+	// Ended is, by container ID, when containers ended of which that was seen, as the monotonic clock has it: the runtime tells what the wall clock
+	// said, and that may have been set since. Of any other the runtime's word counts.
+	Ended map[string]time.Time
 	// Logged is one more than the highest attempt of which the log directory has a file.
 	Logged map[string]uint32
 	// Backoff is how long each container last had to wait, by [BackoffKey].
@@ -89,6 +92,14 @@ func recordOf(c *podmill.Container) (Record, bool) {
 		r.ExitCode, r.FinishedAt = c.ExitCode, c.FinishedAt
 	}
 	return r, c.State != podmill.StateCreated
+}
+
+// endedAt returns when something ended of which a wall clock said finished, as the monotonic clock has it that counts from now on: not later than now.
+func endedAt(finished, now time.Time) time.Time {
+	if finished.IsZero() {
+		return finished
+	}
+	return now.Add(-max(0, now.Sub(finished)))
 }
 
 // recall returns what a pod's last known status tells of its containers.

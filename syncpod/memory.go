@@ -19,6 +19,7 @@ type memory struct {
 	// active is since when the pod counts as active.
 	active  time.Time
 	known   map[string]Record
+	ended   map[string]time.Time // by container ID
 	logged  map[string]uint32
 	backoff map[string]Backoff
 	adopted map[string]string
@@ -65,6 +66,7 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		dirty:     len(known) > 0,
 		active:    activeSince(&pod.Status, time.Now()),
 		known:     known,
+		ended:     map[string]time.Time{},
 		logged:    logged,
 		backoff:   map[string]Backoff{},
 		adopted:   map[string]string{},
@@ -93,7 +95,8 @@ func (s *Syncer) forget(uid types.UID) {
 }
 
 // learn takes over what an observation shows.
-func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
+func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod, now time.Time) {
+	m.learnEnds(seen, now)
 	for c := range lifecycle.Containers(pod) {
 		newest := seen.Container(c.Name)
 		if newest == nil {
@@ -118,6 +121,19 @@ func (m *memory) learn(pod *corev1.Pod, seen *podmill.RuntimePod) {
 		if newest := seen.Container(name); newest != nil && newest.State != podmill.StateCreated {
 			m.known[name], _ = recordOf(newest)
 			delete(m.failed, name)
+		}
+	}
+}
+
+// learnEnds takes over which containers have ended, and when, and forgets those that are gone.
+func (m *memory) learnEnds(seen *podmill.RuntimePod, now time.Time) {
+	maps.DeleteFunc(m.ended, func(id string, _ time.Time) bool {
+		return !anyOf(seen.Containers, func(c *podmill.Container) bool { return c.ID == id })
+	})
+	for i := range seen.Containers {
+		c := &seen.Containers[i]
+		if _, ok := m.ended[c.ID]; !ok && c.State == podmill.StateExited {
+			m.ended[c.ID] = endedAt(c.FinishedAt, now)
 		}
 	}
 }

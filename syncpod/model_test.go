@@ -33,7 +33,7 @@ func newWorld(t *rapid.T) *world {
 		used: map[string]uint32{}, initsOK: map[string]map[string]bool{},
 	}
 	w.mem = &memory{
-		known: map[string]Record{}, backoff: map[string]Backoff{}, adopted: map[string]string{},
+		known: map[string]Record{}, ended: map[string]time.Time{}, backoff: map[string]Backoff{}, adopted: map[string]string{},
 		failed: map[string]corev1.ContainerStateWaiting{}, told: map[string]uint32{},
 	}
 	return w
@@ -87,11 +87,11 @@ func (w *world) current() (s *podmill.Sandbox, attempt uint32) {
 }
 
 func (w *world) plan() Actions {
-	w.mem.learn(w.pod, w.seen)
+	w.mem.learn(w.pod, w.seen, w.now)
 	s, attempt := w.current()
 	in := Input{
 		Pod: w.pod, Seen: w.seen, Sandbox: s, SandboxAttempt: attempt, SandboxWhy: "so",
-		Known: w.mem.known, Backoff: w.mem.backoff, Adopted: w.mem.adopted,
+		Known: w.mem.known, Ended: w.mem.ended, Backoff: w.mem.backoff, Adopted: w.mem.adopted,
 	}
 	a := Plan(in, w.now)
 	if again := Plan(in, w.now); again.String() != a.String() {

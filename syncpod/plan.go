@@ -100,6 +100,9 @@ func (p *planner) ended(name string) (last Record, ended bool) {
 		return known, true
 	}
 	last, _ = recordOf(newest)
+	if at, ok := p.Ended[newest.ID]; ok {
+		last.FinishedAt = at
+	}
 	if p.Unhealthy[newest.ID] && last.ExitCode == 0 {
 		last.ExitCode = lifecycle.ExitUnknown
 	}

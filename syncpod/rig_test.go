@@ -45,6 +45,8 @@ type rig struct {
 	seen     *podmill.RuntimePod
 	pulling  chan struct{} // not nil: EnsureImage waits for it, deaf to its context
 	blind    bool          // Observe sees no sandboxes
+	jumped   time.Time     // when the clock was set back, by ahead
+	ahead    time.Duration
 }
 
 func newRig(t *testing.T, opts ...podmilltest.Option) *rig {
@@ -149,6 +151,11 @@ func (r *rig) Observe(ctx context.Context, uid types.UID, fresh bool) (*podmill.
 	if err == nil {
 		if r.blind {
 			seen.Sandboxes = nil
+		}
+		for i := range seen.Containers {
+			if c := &seen.Containers[i]; c.FinishedAt.Before(r.jumped) && !c.FinishedAt.IsZero() {
+				c.FinishedAt = c.FinishedAt.Add(r.ahead)
+			}
 		}
 		r.mu.Lock()
 		r.known[uid] = seen

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -266,14 +267,14 @@ func TestRecall(t *testing.T) {
 // B025: a container that other software made is compared with the spec with which it was first met.
 func TestContainersOfOtherSoftwareAreAdopted(t *testing.T) {
 	pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"), podmilltest.Container("log", "img:1"))
-	m := &memory{known: map[string]Record{}, adopted: map[string]string{}}
+	m := &memory{known: map[string]Record{}, ended: map[string]time.Time{}, adopted: map[string]string{}}
 	seen := &podmill.RuntimePod{Containers: []podmill.Container{
 		{ID: "1", Name: "web", State: podmill.StateRunning, Annotations: map[string]string{podmill.AnnotationContainerHash: "5b3f9a1c"}},
 		{ID: "2", Name: "log", State: podmill.StateRunning, Annotations: map[string]string{podmill.AnnotationContainerHash: hashOf(&pod.Spec.Containers[1])}},
 	}}
-	m.learn(pod, seen)
+	m.learn(pod, seen, time.Now())
 	first := hashOf(&pod.Spec.Containers[0])
-	m.learn(podmilltest.Edit(pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image = "img:2" }), seen)
+	m.learn(podmilltest.Edit(pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image = "img:2" }), seen, time.Now())
 	if diff := cmp.Diff(map[string]string{"1": first}, m.adopted); diff != "" {
 		t.Error(diff)
 	}

@@ -93,13 +93,13 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 	if err != nil {
 		return nil, err
 	}
-	m.learn(pod, seen)
+	m.learn(pod, seen, time.Now())
 	hooked := m.hooks(hooks)
 	health := s.health(pod, seen, hooked)
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
 	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
-		Active: m.active, Known: m.known, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff,
+		Active: m.active, Known: m.known, Ended: m.ended, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff,
 		Health: health, Unhealthy: m.unhealthy, Hooks: hooked,
 	}, time.Now())}
 	now.refused = s.withhold(pod, m, &now.Actions)

@@ -258,6 +258,30 @@ func TestAFailureIsForgottenWhenItIsOver(t *testing.T) {
 	})
 }
 
+// A clock that is set, back or ahead, makes no container wait longer or shorter for its restart.
+func TestBackoffDoesNotHeedAClockThatJumps(t *testing.T) {
+	starts := func(t *testing.T, jump func(r *rig)) (at string) {
+		bubble(t, func(t *testing.T, r *rig) {
+			pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Runs("exit 1")))
+			r.work(pod, 15*time.Second)
+			jump(r)
+			r.work(pod, 5*time.Minute)
+			for _, e := range r.rt.Log().Entries() {
+				if line := e.String(); strings.Contains(line, "StartContainer") {
+					at += line + "\n"
+				}
+			}
+		})
+		return at
+	}
+	want := starts(t, func(*rig) {})
+	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+		if got := starts(t, func(r *rig) { r.jumped, r.ahead = time.Now(), jump }); got != want {
+			t.Errorf("with a jump of %v\n%swithout\n%s", jump, got, want)
+		}
+	}
+}
+
 // A container that cannot be started is in a crash loop like one that ends at once.
 func TestAContainerThatCannotStartBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
