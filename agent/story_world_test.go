@@ -16,7 +16,6 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/agent"
-	"github.com/podmill/podmill/podmilltest"
 	. "github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podspec"
 	"github.com/podmill/podmill/podworkers"
@@ -90,7 +89,7 @@ func (s *story) start() {
 		source.Replace(pods...)
 	}
 	a, err := agent.New(s.faults, s.root, []podmill.PodSource{s.api, s.file},
-		agent.WithEvents(s), agent.WithStatusSink(s), agent.WithObjects(podmilltest.NewObjects()),
+		agent.WithEvents(s), agent.WithStatusSink(s), agent.WithObjects(NewObjects()),
 		agent.WithWorkerOptions(podworkers.WithRandom(func() float64 { return 0 })))
 	if err != nil {
 		s.Fatal(err)

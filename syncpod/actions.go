@@ -89,6 +89,14 @@ type Remove struct {
 	Attempt  uint32
 }
 
+// String says what is done to which instance, and why.
+func (k Kill) String() string {
+	if k.Remove {
+		return fmt.Sprintf("remove %s#%d: %s", k.Name, k.Attempt, k.Why)
+	}
+	return fmt.Sprintf("kill %s#%d, grace %v: %s", k.Name, k.Attempt, k.Grace, k.Why)
+}
+
 // Idle reports that there is nothing to do now.
 func (a *Actions) Idle() bool {
 	return len(a.PreStop)+len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.Reset && !a.StopSandboxes && a.RunSandbox == nil
@@ -102,11 +110,7 @@ func (a *Actions) String() string {
 		line("preStop %s#%d, at most %v", p.Name, p.Attempt, p.Grace)
 	}
 	for _, k := range a.Kill {
-		if k.Remove {
-			line("remove %s#%d: %s", k.Name, k.Attempt, k.Why)
-		} else {
-			line("kill %s#%d, grace %v: %s", k.Name, k.Attempt, k.Grace, k.Why)
-		}
+		line("%s", k)
 	}
 	if a.StopSandboxes {
 		line("stop the sandboxes")

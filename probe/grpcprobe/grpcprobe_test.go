@@ -26,7 +26,12 @@ func serve(t *testing.T, register func(*grpc.Server)) string {
 	register(s)
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
-	t.Cleanup(func() { s.Stop(); <-done })
+	t.Cleanup(func() {
+		s.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 	return l.Addr().String()
 }
 
