@@ -106,3 +106,23 @@ func TestStopSignal(t *testing.T) {
 	n.gone(pod)
 	n.wantDiary(dir, "serves", "stopped by USR1")
 }
+
+// What follows a sidecar starts when its startup probe has succeeded (KEP-753).
+func TestAStartupProbeGatesWhatFollows(t *testing.T) {
+	t.Parallel()
+	n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
+	manifest := diary("gate", "Always", dir, []string{"proxy sidecar: serve"}, []string{"main: serve"})
+	probe := "    restartPolicy: Always\n    startupProbe: {periodSeconds: 1, failureThreshold: 60, exec: {command: [test, -e, /diary/open]}}\n"
+	n.write("pod.yaml", strings.Replace(manifest, "    restartPolicy: Always\n", probe, 1))
+	n.start()
+	n.reaches("gate", "has a proxy that runs and has not started", func(pod *corev1.Pod) bool {
+		s := pod.Status.InitContainerStatuses
+		return len(s) == 1 && s[0].State.Running != nil && !*s[0].Started
+	})
+	n.wantDiary(dir, "proxy serves")
+	if err := os.WriteFile(filepath.Join(dir, "open"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.reaches("gate", "is ready", ready)
+	n.wantDiary(dir, "proxy serves", "main serves")
+}
