@@ -205,9 +205,6 @@ func (w *Workers) kill(inc *incarnation, k podmill.Kill, by why) {
 
 // step carries out what a step of a pod's life asks for.
 func (w *Workers) step(inc *incarnation, from State, e effects) {
-	if e.cancel != nil {
-		inc.cancel(e.cancel)
-	}
 	if e.moved {
 		inc.since = time.Now()
 		w.opts.observer.stateChanged(inc.ref, from, inc.state)
@@ -215,6 +212,9 @@ func (w *Workers) step(inc *incarnation, from State, e effects) {
 			close(inc.stopped)
 			inc.stopped = nil
 		}
+	}
+	if e.cancel != nil { // after it was told why: the end of that sync is told by another goroutine
+		inc.cancel(e.cancel)
 	}
 	if inc.state == Finished && !inc.running {
 		w.finish(inc)

@@ -184,6 +184,29 @@ func TestTheObserverSeesEveryStepInOrder(t *testing.T) {
 	}
 }
 
+// Else the end of that sync, which is told by another goroutine, might be told first.
+func TestAChangeOfStateIsToldBeforeASyncIsCancelledForIt(t *testing.T) {
+	var inFlight context.Context
+	told := false
+	withWorkers(t, func(t *testing.T, w calm, s *story) {
+		s.SyncPodFunc = func(ctx context.Context, _ *corev1.Pod) (*podmill.Kill, error) {
+			inFlight = ctx
+			return nil, sleep(ctx, time.Hour)
+		}
+		w.Update(pod("a"))
+		pass(time.Second)
+		w.Remove("a")
+		pass(time.Minute)
+	}, podworkers.WithObserver(podworkers.Observer{StateChanged: func(_ podmill.PodRef, _, to podworkers.State) {
+		if to == podworkers.Terminating {
+			told = inFlight.Err() == nil
+		}
+	}}))
+	if !told {
+		t.Error("the sync was cancelled first")
+	}
+}
+
 func TestFailuresAreLoggedAndCancellationsAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
