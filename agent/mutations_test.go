@@ -35,7 +35,7 @@ var mutations = []struct{ file, right, wrong, caughtBy string }{
 	{"status/conditions.go", "case corev1.PodReadyToStartContainers, corev1.PodInitialized", "case corev1.PodInitialized", "TestAnyHistory in status"},
 	{"status/conditions.go", "last.Type == kind && last.Status == c.Status", "last.Type == kind", "TestTransitionTimes in status"},
 	{"status/conditions.go", "case others[at].Status != corev1.ConditionTrue:", "case false:", "readiness-gate"},
-	{"status/conditions.go", "case status.Phase == corev1.PodFailed, t != nil && t.Reason != \"\":", "case status.Phase == corev1.PodFailed:", "evicted"},
+	{"status/conditions.go", "case status.Phase == corev1.PodFailed, t != nil && t.Reason != \"\":", "case status.Phase == corev1.PodFailed, t != nil && t.Reason == \"none\":", "evicted"},
 	{"status/conditions.go", "case initialized, was(in, corev1.PodInitialized):", "case initialized:", "init-runs-again-in-a-new-sandbox"},
 	{"status/conditions.go", "{corev1.PodReadyToStartContainers, verdict{ok: sandboxReady(in) && !final(status.Phase)}}", "{corev1.PodReadyToStartContainers, verdict{ok: sandboxReady(in)}}", "delete-with-grace"},
 	{"podworkers/pace.go", "d = p.backoff << doublings", "d = p.backoff", "sandbox-cannot-be-made"},
