@@ -90,8 +90,18 @@ func (k *keeper) terminate(t podmill.Termination) (podmill.Termination, error) {
 	return t, err
 }
 
-// live takes back a termination that was called off.
-func (k *keeper) live() error { return k.change(func(kept *kept) { kept.Termination = nil }) }
+// live takes back a termination of a pod that is wanted again, and returns nil, or how the pod has to end in spite of that: an eviction and a deadline,
+// which have a reason, are not called off by a restart of the agent.
+func (k *keeper) live() (end *podmill.Kill, err error) {
+	err = k.change(func(kept *kept) {
+		if t := kept.Termination; t != nil && t.Reason != "" {
+			end = &podmill.Kill{GracePeriodSeconds: &t.GracePeriodSeconds, Reason: t.Reason, Message: t.Message}
+			return
+		}
+		kept.Termination = nil
+	})
+	return end, err
+}
 
 // postStartBegins keeps that the postStart hook of an instance will run.
 func (k *keeper) postStartBegins(container, id string) error {

@@ -28,6 +28,8 @@ type memory struct {
 	// unhealthy are the IDs of containers that were stopped because a probe failed.
 	unhealthy map[string]bool
 	keeper    *keeper
+	// end is how the pod was ending already, for a reason, when the agent was restarted.
+	end *podmill.Kill
 	// unhooked are the IDs of containers whose postStart hook failed.
 	unhooked map[string]bool
 	// failed is why the last try to start a container came to nothing.
@@ -49,9 +51,10 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 	}
 	// It may have been put back while no agent ran, before the one that ran last had ended it. That end's deadline is not the next one's.
 	keeper, err := s.keeper(pod.UID)
-	if err == nil {
-		err = keeper.live()
+	if err != nil {
+		return nil, err
 	}
+	end, err := keeper.live()
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +76,7 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		held:      map[string]Held{},
 		unhealthy: map[string]bool{},
 		keeper:    keeper,
+		end:       end,
 		unhooked:  map[string]bool{},
 		failed:    map[string]corev1.ContainerStateWaiting{},
 		told:      map[string]uint32{},

@@ -28,6 +28,9 @@ func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kil
 		err = s.tellFailure(ctx, pod, eventFailedDirectories, "error making pod data directories: ", err)
 		return nil, fmt.Errorf("sync pod %s: %w", podmill.RefOf(pod), err)
 	}
+	if m.end != nil {
+		return m.end, nil
+	}
 	ctx, cancel := untilDeadline(ctx, pod, m.active)
 	defer cancel()
 	hooks := s.hooksOf(ctx, pod, m.keeper)
