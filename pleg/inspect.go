@@ -82,7 +82,7 @@ func (p *PLEG) inspectPod(ctx context.Context, uid types.UID) (*podmill.RuntimeP
 func (p *PLEG) learn(ctx context.Context, e *entry, pod *podmill.RuntimePod, err error) []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e.now.pod, e.now.err = pod, err
+	e.now.pod, e.now.err, e.now.over = pod, err, true
 	if err != nil {
 		e.failed++
 		if ctx.Err() == nil {

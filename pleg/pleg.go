@@ -146,9 +146,9 @@ func (p *PLEG) entry(pod types.UID) *entry {
 	return e
 }
 
-// underWay returns the inspection of a pod that has begun, nil if there is none. Callers hold mu.
+// underWay returns the inspection of a pod that has begun and was not answered, nil if there is none. Callers hold mu.
 func (p *PLEG) underWay(pod types.UID) *look {
-	if e := p.pods[pod]; e != nil {
+	if e := p.pods[pod]; e != nil && e.now != nil && !e.now.over {
 		return e.now
 	}
 	return nil

@@ -19,6 +19,7 @@ type look struct {
 	pod    *podmill.RuntimePod
 	err    error
 	waited bool // somebody waits for it
+	over   bool // the runtime has answered
 	room   bool // it takes room
 }
 
