@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -53,6 +55,89 @@ func TestALivenessFailureKillsAtOnce(t *testing.T) {
 		status := w.wantPhase(pod, corev1.PodRunning).Status.ContainerStatuses[0]
 		if end := status.LastTerminationState.Terminated; status.RestartCount != 1 || end == nil {
 			t.Errorf("status %+v", status)
+		}
+	})
+}
+
+// killWatch tells of the calls that stop a container.
+type killWatch struct {
+	podmill.Runtime
+	killed chan time.Time
+}
+
+func (k *killWatch) Unwrap() podmill.Runtime { return k.Runtime }
+
+func (k *killWatch) StopContainer(ctx context.Context, id string, grace time.Duration) error {
+	select {
+	case k.killed <- time.Now():
+	default:
+	}
+	return k.Runtime.StopContainer(ctx, id, grace)
+}
+
+// BenchmarkLivenessToKill is the real time from a deciding liveness result to the call that stops the container, over the in-memory
+// runtime, beside the bare hand-over to a goroutine that makes the call.
+func BenchmarkLivenessToKill(b *testing.B) {
+	b.Run("baseline=goroutine", func(b *testing.B) {
+		results, killed := make(chan time.Time), make(chan time.Duration)
+		defer close(results)
+		go func() {
+			for decided := range results {
+				killed <- time.Since(decided)
+			}
+		}()
+		var total time.Duration
+		for b.Loop() {
+			results <- time.Now()
+			total += <-killed
+		}
+		b.ReportMetric(float64(total.Microseconds())/float64(b.N), "us/kill")
+	})
+	b.Run("agent", func(b *testing.B) {
+		rt := NewRuntime(WithImages(ScriptImage("busybox:1", "sleep 1000000")))
+		defer rt.Close()
+		watch := &killWatch{Runtime: rt, killed: make(chan time.Time, 1)}
+		decided := make(chan time.Time, 1)
+		source := NewPodSource("file")
+		a, err := agent.New(watch, b.TempDir(), []podmill.PodSource{source}, agent.WithObservers(agent.Observers{
+			Probe: probe.Observer{Probed: func(probe.Run) {
+				select {
+				case decided <- time.Now():
+				default:
+				}
+			}},
+		}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(b.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- a.Run(ctx) }()
+		source.Replace()
+		var total time.Duration
+		for i := 0; b.Loop(); i++ {
+			pod := Pod(fmt.Sprint("pod-", b.N, "-", i), static, Grace(0), Container("server", "busybox:1", func(c *corev1.Container) {
+				c.LivenessProbe = &corev1.Probe{
+					ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: Script("exit 1")}}, PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1,
+				}
+			}))
+			source.Upsert(pod)
+			at := <-decided
+			total += (<-watch.killed).Sub(at)
+			source.Delete(pod)
+			for running := true; running; { // its end stops nothing that the next one measures
+				select {
+				case <-watch.killed:
+				case <-decided:
+				case <-time.After(50 * time.Millisecond):
+					running = false
+				}
+			}
+		}
+		b.ReportMetric(float64(total.Microseconds())/float64(b.N), "us/kill")
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
 		}
 	})
 }
