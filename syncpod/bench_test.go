@@ -67,7 +67,10 @@ func BenchmarkPlanNothingToDo(b *testing.B) {
 		}
 	})
 	b.Run("plan-and-learn", func(b *testing.B) {
-		m := &memory{known: in.Known, adopted: in.Adopted, failed: map[string]corev1.ContainerStateWaiting{}}
+		m := &memory{
+			known: in.Known, adopted: in.Adopted, failed: map[string]corev1.ContainerStateWaiting{}, ended: map[string]time.Time{},
+			held: map[string]Held{}, unhealthy: map[string]bool{}, unhooked: map[string]bool{}, told: map[string]uint32{}, backoff: map[string]Backoff{},
+		}
 		b.ReportAllocs()
 		for b.Loop() {
 			m.learn(in.Pod, in.Seen, time.Now())
