@@ -38,8 +38,9 @@ func main() {
 	flag.DurationVar(&c.patience, "quiet", 30*time.Second, "how `long` to wait for a quiet window before each turn")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, &c); err != nil {
+	err := run(ctx, &c)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
