@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,13 +48,16 @@ func sinkPromises() map[string]func(*brokenStatusSink) {
 			}
 		},
 		"pods are known by name": func(b *brokenStatusSink) {
+			var mu sync.Mutex
 			last := map[string]types.UID{}
 			b.update = func(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
+				mu.Lock()
 				if _, known := last[pod.Name]; !known || pod.UID == "latter" {
 					last[pod.Name] = pod.UID
 				}
 				of := pod.DeepCopy()
 				of.UID = last[pod.Name]
+				mu.Unlock()
 				return b.StatusSink.UpdateStatus(ctx, of, status)
 			}
 		},
