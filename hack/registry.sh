@@ -23,6 +23,7 @@ serve() {
 	local i addr
 	running "$1" && return
 	config "$1" >"$dir/$1.yml"
+	rm -f "$dir/$1.log" # an address of last time is in it
 	setsid "$server" serve "$dir/$1.yml" >"$dir/$1.log" 2>&1 </dev/null &
 	echo $! >"$dir/$1.pid"
 	for ((i = 0; i < 200; i++)); do
