@@ -61,7 +61,7 @@ func featureTable(features podmill.Features) string {
 	return table.String()
 }
 
-// together names fields, those in the same one behind it.
+// together names fields, those in the same one behind it, a line each. Those that have the same in them share a line.
 func together(fields []string) string {
 	siblings := map[string][]string{}
 	for _, field := range fields {
@@ -69,16 +69,24 @@ func together(fields []string) string {
 		above = above[:strings.LastIndexByte(above, '.')+1]
 		siblings[above] = append(siblings[above], strings.TrimPrefix(field, above))
 	}
-	var all []string
+	alike := map[string][]string{}
+	var order []string
 	for _, above := range slices.Sorted(maps.Keys(siblings)) {
 		slices.Sort(siblings[above])
 		names := strings.Join(siblings[above], " ")
-		if above != "" {
-			names = strings.TrimSuffix(above, ".") + ": " + names
+		if alike[names] == nil {
+			order = append(order, names)
 		}
-		all = append(all, "`"+names+"`")
+		alike[names] = append(alike[names], strings.TrimSuffix(above, "."))
 	}
-	return strings.Join(all, ", ")
+	var lines []string
+	for _, names := range order {
+		if above := strings.Join(alike[names], ", "); above != "" {
+			names = above + ": " + names
+		}
+		lines = append(lines, "`"+names+"`")
+	}
+	return strings.Join(lines, "<br>")
 }
 
 func verdict(f podmill.Feature) string {
