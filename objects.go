@@ -33,7 +33,7 @@ type ObjectWatcher interface {
 
 // ObjectRef names an object that a pod may refer to.
 type ObjectRef struct {
-	Kind      string // "ConfigMap" or "Secret"
+	Kind      string // "ConfigMap", "Secret" or "PersistentVolumeClaim"
 	Namespace string
 	Name      string
 }

@@ -30,3 +30,21 @@ type Volume struct {
 	// Block says that HostPath is a block device.
 	Block bool
 }
+
+// SubPathMounter is an optional interface of a [VolumeMounter] that can give a container a part of a volume. It is found by type assertion.
+type SubPathMounter interface {
+	// MountSubPath returns a path of the host at which the runtime finds what is at a path in one of a pod's volumes, and nothing else, whatever is done to
+	// the volume meanwhile. Where nothing is there, a directory is made. Links are followed within the volume; one that leads out of it is an error.
+	//
+	// It is called after MountVolumes, before each start of a container, and is idempotent. What an earlier instance of the container had is replaced where
+	// the volume now has something else at that path. [VolumeMounter.UnmountVolumes] undoes it.
+	MountSubPath(ctx context.Context, pod *corev1.Pod, s SubPath) (hostPath string, err error)
+}
+
+// SubPath is the part of a volume that one mount of a container has.
+type SubPath struct {
+	Container string
+	Index     int // of the mount among the container's volumeMounts
+	Volume    string
+	Path      string // relative to the volume, with its variables put in
+}

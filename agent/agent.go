@@ -153,9 +153,12 @@ func (a *Agent) prober() *probe.Manager {
 func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 	o := &a.opts
 	if o.volumes == nil {
-		volumes, err := volume.New(root, append(o.volume,
+		how := []volume.Option{
 			volume.WithObjects(o.objects, o.objects), volume.WithEvents(o.events), volume.WithObserver(o.observers.Volume),
-			volume.WithAllocatable(func() corev1.ResourceList { return o.node.Allocatable }))...)
+			volume.WithAllocatable(func() corev1.ResourceList { return o.node.Allocatable }),
+		}
+		how = append(how, providers(o.objects)...)
+		volumes, err := volume.New(root, append(how, o.volume...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -165,6 +168,24 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 		a.cleaners = append(a.cleaners, a.afterALook(c))
 	}
 	return o.volumes, nil
+}
+
+// providers returns the options for what objects have beside ConfigMaps and Secrets.
+func providers(objects Objects) []volume.Option {
+	var opts []volume.Option
+	if claims, ok := objects.(podmill.Claims); ok {
+		opts = append(opts, volume.WithClaims(claims))
+	}
+	if tokens, ok := objects.(podmill.ServiceAccountTokens); ok {
+		opts = append(opts, volume.WithServiceAccountTokens(tokens))
+	}
+	if bundles, ok := objects.(podmill.TrustBundles); ok {
+		opts = append(opts, volume.WithTrustBundles(bundles))
+	}
+	if certificates, ok := objects.(podmill.PodCertificates); ok {
+		opts = append(opts, volume.WithPodCertificates(certificates))
+	}
+	return opts
 }
 
 // owns reports that a pod in the runtime was made by this agent, or one before it with the same root. Others are somebody else's: a kubelet's, another

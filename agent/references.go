@@ -15,7 +15,7 @@ func refers(pod *corev1.Pod, ref podmill.ObjectRef) bool {
 	}
 	names := references{}
 	for i := range pod.Spec.Volumes {
-		names.volume(&pod.Spec.Volumes[i].VolumeSource)
+		names.volume(pod.Name, &pod.Spec.Volumes[i])
 	}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -25,17 +25,26 @@ func refers(pod *corev1.Pod, ref podmill.ObjectRef) bool {
 	for _, secret := range pod.Spec.ImagePullSecrets {
 		names.secrets = append(names.secrets, secret.Name)
 	}
-	if ref.Kind == "ConfigMap" {
+	switch ref.Kind {
+	case "ConfigMap":
 		return slices.Contains(names.configMaps, ref.Name)
+	case "PersistentVolumeClaim":
+		return slices.Contains(names.claims, ref.Name)
 	}
 	return slices.Contains(names.secrets, ref.Name)
 }
 
 type references struct {
-	configMaps, secrets []string
+	configMaps, secrets, claims []string
 }
 
-func (r *references) volume(v *corev1.VolumeSource) {
+func (r *references) volume(pod string, v *corev1.Volume) {
+	if v.PersistentVolumeClaim != nil {
+		r.claims = append(r.claims, v.PersistentVolumeClaim.ClaimName)
+	}
+	if v.Ephemeral != nil {
+		r.claims = append(r.claims, pod+"-"+v.Name)
+	}
 	if v.ConfigMap != nil {
 		r.configMaps = append(r.configMaps, v.ConfigMap.Name)
 	}

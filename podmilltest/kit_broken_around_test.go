@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -197,6 +198,7 @@ type brokenVolumes struct {
 	*VolumeMounter
 	mount   func(ctx context.Context, pod *corev1.Pod) (map[string]podmill.Volume, error)
 	unmount func(ctx context.Context, pod types.UID) error
+	subPath func(ctx context.Context, pod *corev1.Pod, s podmill.SubPath) (string, error)
 }
 
 func (b *brokenVolumes) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string]podmill.Volume, error) {
@@ -211,6 +213,13 @@ func (b *brokenVolumes) UnmountVolumes(ctx context.Context, pod types.UID) error
 		return b.unmount(ctx, pod)
 	}
 	return b.VolumeMounter.UnmountVolumes(ctx, pod)
+}
+
+func (b *brokenVolumes) MountSubPath(ctx context.Context, pod *corev1.Pod, s podmill.SubPath) (string, error) {
+	if b.subPath != nil {
+		return b.subPath(ctx, pod, s)
+	}
+	return b.VolumeMounter.MountSubPath(ctx, pod, s)
 }
 
 func volumePromises() map[string]func(*brokenVolumes) {
@@ -258,6 +267,19 @@ func volumePromises() map[string]func(*brokenVolumes) {
 					err = errors.New("some volume is not ready")
 				}
 				return volumes, err
+			}
+		},
+		"takes a subPath anywhere": func(b *brokenVolumes) {
+			b.subPath = func(_ context.Context, pod *corev1.Pod, s podmill.SubPath) (string, error) {
+				return path.Join(b.root, string(pod.UID), s.Volume, s.Path), nil
+			}
+		},
+		"another subPath each time": func(b *brokenVolumes) {
+			n := 0
+			b.subPath = func(ctx context.Context, pod *corev1.Pod, s podmill.SubPath) (string, error) {
+				n++
+				part, err := b.VolumeMounter.MountSubPath(ctx, pod, s)
+				return part + strconv.Itoa(n), err
 			}
 		},
 		"leaves what is not ready": func(b *brokenVolumes) {

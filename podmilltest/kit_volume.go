@@ -28,7 +28,7 @@ type VolumeMounterEnv struct {
 	Exists func(v podmill.Volume) bool
 }
 
-// VolumeMounterTest holds a mounter to the contract of [podmill.VolumeMounter]. It makes an environment for each of its subtests.
+// VolumeMounterTest holds a mounter to the contract of [podmill.VolumeMounter] and, where it is one, of [podmill.SubPathMounter]. It makes an environment for each of its subtests.
 func VolumeMounterTest(t *testing.T, newEnv func(t *testing.T) VolumeMounterEnv) {
 	for _, test := range []struct {
 		name string
@@ -41,6 +41,8 @@ func VolumeMounterTest(t *testing.T, newEnv func(t *testing.T) VolumeMounterEnv)
 		{"UnmountAfterRestart", testVolumesUnmountAfterRestart},
 		{"MountAfterRestart", testVolumesMountAfterRestart},
 		{"CancelledContext", testVolumesCancelledContext},
+		{"SubPath", testVolumesSubPath},
+		{"SubPathStaysInside", testVolumesSubPathStaysInside},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			k := &volumeKit{T: t, VolumeMounterEnv: newEnv(t)}
@@ -184,5 +186,48 @@ func testVolumesCancelledContext(k *volumeKit) {
 	cancel()
 	if _, err := k.Mounter.MountVolumes(ctx, k.pod("a", k.Broken)); err == nil {
 		k.Error("MountVolumes of a volume that is not ready, with a context that has ended, succeeded")
+	}
+}
+
+// subPath returns a part of a pod's first volume.
+func (k *volumeKit) subPath(pod *corev1.Pod, path string) (string, error) {
+	mounter, ok := k.Mounter.(podmill.SubPathMounter)
+	if !ok {
+		k.Skip("the mounter is no SubPathMounter")
+	}
+	return mounter.MountSubPath(k.Context(), pod, podmill.SubPath{Container: "c", Volume: pod.Spec.Volumes[0].Name, Path: path})
+}
+
+func testVolumesSubPath(k *volumeKit) {
+	pod := k.pod("a")
+	if path, err := k.subPath(pod, "new/directory"); err == nil {
+		k.Errorf("MountSubPath of a volume that is not mounted = %q, want an error", path)
+	}
+	k.mount(pod)
+	part, err := k.subPath(pod, "new/directory")
+	if err != nil || !k.Exists(podmill.Volume{HostPath: part}) {
+		k.Fatalf("MountSubPath = %q, %v, want a path that exists", part, err)
+	}
+	if k.Restart != nil {
+		k.Mounter = k.Restart(k.T)
+		k.mount(pod)
+	}
+	if again, err := k.subPath(pod, "new/directory"); err != nil || again != part {
+		k.Errorf("MountSubPath again = %q, %v, want %q", again, err, part)
+	}
+	k.unmount(pod)
+	if k.Exists(podmill.Volume{HostPath: part}) {
+		k.Error("a part is still there after UnmountVolumes")
+	}
+}
+
+func testVolumesSubPathStaysInside(k *volumeKit) {
+	pod := k.pod("a")
+	k.mount(pod)
+	defer k.unmount(pod)
+	for _, outside := range []string{"..", "../b", "a/../../b", "/etc"} {
+		if path, err := k.subPath(pod, outside); err == nil {
+			k.Errorf("MountSubPath of %q = %q, want an error", outside, path)
+		}
 	}
 }

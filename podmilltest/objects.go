@@ -12,11 +12,13 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// Objects holds ConfigMaps and Secrets, and tells of their changes.
+// Objects holds ConfigMaps, Secrets, claims and what they are bound to, and tells of their changes.
 type Objects struct {
 	mu         sync.Mutex
 	configMaps map[podmill.ObjectRef]*corev1.ConfigMap
 	secrets    map[podmill.ObjectRef]*corev1.Secret
+	claims     map[podmill.ObjectRef]*corev1.PersistentVolumeClaim
+	volumes    map[podmill.ObjectRef]*corev1.PersistentVolume
 	watchers   map[*func(podmill.ObjectRef)]struct{}
 	reads      int
 	fail       error
@@ -25,6 +27,7 @@ type Objects struct {
 var (
 	_ podmill.ConfigMaps    = (*Objects)(nil)
 	_ podmill.Secrets       = (*Objects)(nil)
+	_ podmill.Claims        = (*Objects)(nil)
 	_ podmill.ObjectWatcher = (*Objects)(nil)
 )
 
@@ -33,6 +36,8 @@ func NewObjects() *Objects {
 	return &Objects{
 		configMaps: map[podmill.ObjectRef]*corev1.ConfigMap{},
 		secrets:    map[podmill.ObjectRef]*corev1.Secret{},
+		claims:     map[podmill.ObjectRef]*corev1.PersistentVolumeClaim{},
+		volumes:    map[podmill.ObjectRef]*corev1.PersistentVolume{},
 		watchers:   map[*func(podmill.ObjectRef)]struct{}{},
 	}
 }
@@ -43,6 +48,14 @@ func configMapRef(namespace, name string) podmill.ObjectRef {
 
 func secretRef(namespace, name string) podmill.ObjectRef {
 	return podmill.ObjectRef{Kind: "Secret", Namespace: namespace, Name: name}
+}
+
+func claimRef(namespace, name string) podmill.ObjectRef {
+	return podmill.ObjectRef{Kind: "PersistentVolumeClaim", Namespace: namespace, Name: name}
+}
+
+func persistentVolumeRef(name string) podmill.ObjectRef {
+	return podmill.ObjectRef{Kind: "PersistentVolume", Name: name}
 }
 
 // SetConfigMap adds or replaces a ConfigMap.
@@ -57,11 +70,33 @@ func (o *Objects) SetSecret(s *corev1.Secret) {
 	o.change(ref, func() { o.secrets[ref] = s })
 }
 
+// SetClaim adds or replaces a claim.
+func (o *Objects) SetClaim(claim *corev1.PersistentVolumeClaim) {
+	ref := claimRef(claim.Namespace, claim.Name)
+	o.change(ref, func() { o.claims[ref] = claim })
+}
+
+// SetPersistentVolume adds or replaces a PersistentVolume.
+func (o *Objects) SetPersistentVolume(pv *corev1.PersistentVolume) {
+	ref := persistentVolumeRef(pv.Name)
+	o.change(ref, func() { o.volumes[ref] = pv })
+}
+
+// Bind adds a claim and a PersistentVolume as they are when the claim is bound to it. Both are changed.
+func (o *Objects) Bind(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
+	claim.Spec.VolumeName, claim.Status.Phase = pv.Name, corev1.ClaimBound
+	pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
+	o.SetPersistentVolume(pv)
+	o.SetClaim(claim)
+}
+
 // Delete takes an object away.
 func (o *Objects) Delete(ref podmill.ObjectRef) {
 	o.change(ref, func() {
 		delete(o.configMaps, ref)
 		delete(o.secrets, ref)
+		delete(o.claims, ref)
+		delete(o.volumes, ref)
 	})
 }
 
@@ -98,6 +133,16 @@ func (o *Objects) ConfigMap(ctx context.Context, namespace, name string) (*corev
 // Secret implements [podmill.Secrets].
 func (o *Objects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return find(ctx, o, o.secrets, secretRef(namespace, name))
+}
+
+// Claim implements [podmill.Claims].
+func (o *Objects) Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	return find(ctx, o, o.claims, claimRef(namespace, name))
+}
+
+// PersistentVolume implements [podmill.Claims].
+func (o *Objects) PersistentVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
+	return find(ctx, o, o.volumes, persistentVolumeRef(name))
 }
 
 func find[T any](ctx context.Context, o *Objects, all map[podmill.ObjectRef]*T, ref podmill.ObjectRef) (*T, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -25,7 +26,10 @@ type VolumeMounter struct {
 	fail    func(pod types.UID, volume string) error
 }
 
-var _ podmill.VolumeMounter = (*VolumeMounter)(nil)
+var (
+	_ podmill.VolumeMounter  = (*VolumeMounter)(nil)
+	_ podmill.SubPathMounter = (*VolumeMounter)(nil)
+)
 
 // NewVolumeMounter returns a mounter of volumes whose paths are root/UID/NAME.
 func NewVolumeMounter(root string) *VolumeMounter {
@@ -73,6 +77,24 @@ func (m *VolumeMounter) mount(pod types.UID, names []string) (map[string]podmill
 		m.mounted[pod][name] = podmill.Volume{HostPath: path.Join(m.root, string(pod), name)}
 	}
 	return maps.Clone(m.mounted[pod]), nil
+}
+
+// MountSubPath implements [podmill.SubPathMounter]: the path is that of the volume and, below it, of the part.
+func (m *VolumeMounter) MountSubPath(ctx context.Context, pod *corev1.Pod, s podmill.SubPath) (string, error) {
+	err := m.failure(ctx, pod.UID, s.Volume)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	volume, ok := m.mounted[pod.UID][s.Volume]
+	switch {
+	case err != nil:
+	case !ok:
+		err = errors.New("the volume is not mounted")
+	case !filepath.IsLocal(s.Path):
+		err = errors.New("the path leads out of the volume")
+	default:
+		return path.Join(volume.HostPath, s.Path), nil
+	}
+	return "", fmt.Errorf("mount subPath %q of volume %s of pod %s: %w", s.Path, s.Volume, podmill.RefOf(pod), err)
 }
 
 // UnmountVolumes implements [podmill.VolumeMounter].

@@ -22,7 +22,7 @@ func (m *Manager) UnmountVolumes(ctx context.Context, pod types.UID) error {
 	if err == nil {
 		defer state.done()
 		if err = m.takeAway(ctx, pod); err == nil {
-			m.ledger.forget(pod)
+			m.forget(pod)
 		}
 	}
 	if err != nil {
@@ -68,8 +68,13 @@ func (m *Manager) cleanUp(ctx context.Context, uid types.UID) error {
 	}
 	defer state.done()
 	// Also after an error: what is left does not keep a pod of this UID from coming back.
-	defer m.ledger.forget(uid)
+	defer m.forget(uid)
 	return m.takeAway(ctx, uid)
+}
+
+func (m *Manager) forget(uid types.UID) {
+	m.ledger.forget(uid)
+	m.opts.issuers.issued.forget(uid)
 }
 
 // takeAway takes all volumes of a pod away that are on disk, and its directory if that is empty then.
@@ -106,9 +111,18 @@ func (m *Manager) takeAway(ctx context.Context, uid types.UID) error {
 	return errs.orNil()
 }
 
-// carryOut takes volumes away side by side, and then removes what held them, in order.
+// carryOut unmounts the parts of volumes, takes the volumes away side by side, and then removes what held them, in order. Volumes of which a part
+// is still mounted are not touched.
 func (m *Manager) carryOut(ctx context.Context, uid types.UID, pod *os.Root, steps []removal, before []problem) []problem {
 	failed := make([]error, len(steps))
+	for _, step := range steps {
+		if !step.part {
+			continue
+		}
+		if err := m.removePart(uid, step.path); err != nil {
+			return []problem{{step.path, err}}
+		}
+	}
 	var all sync.WaitGroup
 	for i, step := range steps {
 		if step.plugin != nil {
@@ -118,7 +132,7 @@ func (m *Manager) carryOut(ctx context.Context, uid types.UID, pod *os.Root, ste
 	all.Wait()
 	var stays []problem
 	for i, step := range steps {
-		if step.plugin == nil && !keeps(step.path, before) && !keeps(step.path, stays) {
+		if step.plugin == nil && !step.part && !keeps(step.path, before) && !keeps(step.path, stays) {
 			failed[i] = pod.Remove(filepath.FromSlash(step.path))
 		}
 		if failed[i] != nil && !errors.Is(failed[i], fs.ErrNotExist) {

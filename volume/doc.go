@@ -4,13 +4,14 @@
 //
 //	volumes, err := volume.New("/var/lib/kubelet", volume.WithObjects(configMaps, secrets))
 //	ready, err := volumes.MountVolumes(ctx, pod)   // before a container starts, and again to bring volumes up to date
+//	path, err := volumes.MountSubPath(ctx, pod, p) // a part of a ready volume, for one container
 //	err = volumes.UnmountVolumes(ctx, pod.UID)     // when no container runs any more
 //	err = volumes.Cleanup(ctx, keep)               // what earlier processes left
 //	go watcher.WatchObjects(ctx, volumes.Changed)  // so that a missing ConfigMap is noticed when it comes
 //
-// Built in are emptyDir (on disk and in memory), hostPath, configMap, secret, downwardAPI and projected volumes. Others are refused with an
-// error that names the volume and its kind, unless [WithPlugins] adds a [Plugin] for them. The layout on disk, the modes and the
-// messages are the kubelet's.
+// Built in are emptyDir (on disk and in memory), hostPath, configMap, secret, downwardAPI and projected volumes, and claims that are bound to local and hostPath
+// PersistentVolumes. Others are refused with an error that names the volume and its kind, unless [WithPlugins] adds a [Plugin] for them. Images are left to the runtime. The
+// layout on disk, the modes and the messages are the kubelet's.
 //
 // # Guarantees
 //
@@ -19,6 +20,9 @@
 //
 // The node is safe from what is in a volume. No link is followed out of a pod's directory, no file is removed across a mount, and a pod's
 // directory with a mount that no plugin knows is left whole, and named in an error.
+//
+// A subPath leads nowhere but into its volume: the kernel opens it without leaving the volume's directory, and what was opened, no path, is mounted for the container. It
+// shows what was there when the container was started: a key of a ConfigMap by subPath does not change before the container is started anew.
 //
 // Volumes of a pod are made side by side. One that cannot be made is tried again as soon as [Manager.Changed] names an object that it is made of,
 // and after growing pauses. A failure to read a ConfigMap or Secret leaves nothing half-made, and an optional one that is missing gives an
@@ -29,7 +33,8 @@
 //
 // # What you implement
 //
-// Nothing, or a [Plugin] for each further kind of volume, and a [Projector] for service account tokens.
+// Nothing, or a [Plugin] for each further kind of volume, [podmill.Claims] for volumes that exist beside pods, and [podmill.ServiceAccountTokens],
+// [podmill.TrustBundles] and [podmill.PodCertificates] for what pods prove themselves by.
 //
 // # Concurrency
 //

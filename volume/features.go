@@ -10,6 +10,7 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/feature"
+	"github.com/podmill/podmill/volume/internal/hostdir"
 )
 
 // Features says which fields of a PodSpec this package has a part in serving, with the plugins and providers that it was given. A kind of volume
@@ -17,9 +18,8 @@ import (
 func (m *Manager) Features() podmill.Features {
 	all := feature.Parse(`
 volumes: name
-containers.volumeMounts: name
-securityContext: fsGroup
-securityContext: fsGroupChangePolicy ~ volumes are made for the pod, and have its group from the start
+containers.volumeMounts: name subPath subPathExpr
+securityContext: fsGroup fsGroupChangePolicy
 volumes.emptyDir: medium sizeLimit
 volumes.emptyDir.medium=HugePages* ! huge pages cannot be mounted yet
 volumes.emptyDir.mode ! it is always 0777
@@ -30,33 +30,60 @@ volumes.{,projected.sources.}downwardAPI.items.resourceFieldRef: containerName r
 volumes.projected: defaultMode
 volumes.{downwardAPI,configMap,secret,projected}.defaultUser ! files belong to the agent's user
 volumes.{,projected.sources.}{downwardAPI,configMap,secret}.items.user ! files belong to the agent's user
+volumes.projected.sources.{serviceAccountToken,clusterTrustBundle,podCertificate}.user ! a credential belongs to the pod's user
 volumes.{configMap,secret}: items.key items.path items.mode defaultMode optional
 volumes: configMap.name secret.secretName
 volumes.projected.sources.{configMap,secret}: name items.key items.path items.mode optional
 volumes.gitRepo ! it runs a program of the repository's on the node (CVE-2024-10220)
 `)
+	if !hostdir.HasMounts {
+		maps.Copy(all, feature.Parse(`containers.volumeMounts: subPath subPathExpr ! parts of volumes are mounted on Linux only`))
+	}
 	if m.opts.objects.configMaps == nil || m.opts.objects.secrets == nil {
 		maps.Copy(all, feature.Parse(`volumes.{,projected.sources.}{configMap,secret} ! nothing provides such objects here`))
 	}
-	projected := podmill.Feature{Why: "of the agent's own projector"}
-	if m.opts.projector == nil {
-		projected = podmill.Feature{Refused: true, Why: "nothing provides it here"}
+	claims := `containers.volumeDevices ! no volume here is a block device`
+	if m.opts.claims != nil {
+		claims = `
+volumes.persistentVolumeClaim: claimName readOnly
+volumes.ephemeral ~ an API server makes a claim of it
+containers.volumeDevices: name devicePath
+`
 	}
-	for _, source := range []string{"serviceAccountToken", "clusterTrustBundle", "podCertificate"} {
-		all["volumes.projected.sources."+source] = projected
-	}
+	maps.Copy(all, feature.Parse(claims))
+	m.opts.issuers.features(all)
 	for source, v := range sources() {
 		handled := func(p Plugin) bool { return p.Handles(v) }
-		switch key := "volumes." + source; {
-		case !slices.ContainsFunc(m.plugins, handled):
+		key := "volumes." + source
+		claim := v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+		switch {
+		case slices.ContainsFunc(m.opts.plugins, handled):
+			all[key] = podmill.Feature{Why: "made by a plugin"}
+		case slices.ContainsFunc(m.plugins, handled), v.Image != nil, claim && m.opts.claims != nil: // said above, or by others
+		default:
 			if _, said := all[key]; !said {
 				all[key] = podmill.Feature{Refused: true, Why: "no plugin makes such volumes here"}
 			}
-		case slices.ContainsFunc(m.opts.plugins, handled):
-			all[key] = podmill.Feature{Why: "made by a plugin"}
 		}
 	}
 	return all
+}
+
+func (i issuers) features(all podmill.Features) {
+	for _, kind := range []struct {
+		known       bool
+		name, field string
+	}{
+		{i.tokens != nil, "serviceAccountToken", "audience expirationSeconds path"},
+		{i.bundles != nil, "clusterTrustBundle", "name signerName labelSelector.matchLabels labelSelector.matchExpressions.{key,operator,values} optional path"},
+		{i.certificates != nil, "podCertificate", "signerName keyType maxExpirationSeconds credentialBundlePath keyPath certificateChainPath userAnnotations"},
+	} {
+		if kind.known {
+			maps.Copy(all, feature.Parse("volumes.projected.sources."+kind.name+": "+kind.field))
+		} else {
+			maps.Copy(all, feature.Parse("volumes.projected.sources."+kind.name+" ! nothing provides it here"))
+		}
+	}
 }
 
 // sources returns a volume of every kind that the API has, by the name of the field that makes it one.

@@ -152,7 +152,7 @@ func TestTokenBelongsToThePod(t *testing.T) {
 		{"both", podOf(source, runAs(1000), fsGroupOf(2000)), "1000:2000 640", "0:2000 644"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t, WithProjector(tokens))
+			r := newRig(t, WithServiceAccountTokens(&issuer{}))
 			r.configMap("cm", map[string]string{"key": "value"})
 			path := r.mount(tc.pod)
 			holds(t, path, map[string]string{"token": "of default/a", "key": "value"})
@@ -168,7 +168,7 @@ func TestTokenBelongsToThePod(t *testing.T) {
 
 // B095: the later source wins, and people are told, once.
 func TestLaterSourceWins(t *testing.T) {
-	r := newRig(t, WithProjector(tokens))
+	r := newRig(t, WithServiceAccountTokens(&issuer{}))
 	r.secret("s1", map[string]string{"k": "1", "token": "no token"})
 	r.secret("s2", map[string]string{"k": "2"})
 	pod := podOf(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
@@ -231,7 +231,6 @@ func TestRefused(t *testing.T) {
 		"persistentVolumeClaim volumes are not supported":                    {PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}},
 		"csi volumes are not supported":                                      {CSI: &corev1.CSIVolumeSource{}},
 		"gitRepo volumes are not supported":                                  {GitRepo: &corev1.GitRepoVolumeSource{}}, // CVE-2024-10220
-		"image volumes are not supported":                                    {Image: &corev1.ImageVolumeSource{}},
 		"serviceAccountToken sources of projected volumes are not supported": project(corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}),
 		"clusterTrustBundle sources of projected volumes are not supported":  project(corev1.VolumeProjection{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}),
 		"podCertificate sources of projected volumes are not supported":      project(corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{}}),

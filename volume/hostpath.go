@@ -21,9 +21,15 @@ type hostPath struct{}
 func (hostPath) Name() string                  { return "kubernetes.io/host-path" }
 func (hostPath) Handles(v *corev1.Volume) bool { return v.HostPath != nil }
 
+func (hostPath) HandlesPersistent(pv *corev1.PersistentVolume) bool { return pv.Spec.HostPath != nil }
+
 func (hostPath) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
-	path, kind := m.Volume.HostPath.Path, corev1.HostPathUnset
-	if t := m.Volume.HostPath.Type; t != nil {
+	source := m.Volume.HostPath
+	if m.PV != nil {
+		source = m.PV.Spec.HostPath
+	}
+	path, kind := source.Path, corev1.HostPathUnset
+	if t := source.Type; t != nil {
 		kind = *t
 	}
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {

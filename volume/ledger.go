@@ -20,7 +20,13 @@ type ledger struct {
 type podState struct {
 	turn    chan struct{} // has a token while a call works on the pod
 	leaving bool          // guarded by the ledger's lock
-	ready   map[string]podmill.Volume
+	ready   map[string]readyVolume
+}
+
+// readyVolume is a volume that is ready, and where its plugin has it.
+type readyVolume struct {
+	podmill.Volume
+	place Place
 }
 
 func (s *podState) done() { <-s.turn }
@@ -102,7 +108,7 @@ func (l *ledger) put(uid types.UID) *podState {
 		l.pods = map[types.UID]*podState{}
 	}
 	if l.pods[uid] == nil {
-		l.pods[uid] = &podState{turn: make(chan struct{}, 1), ready: map[string]podmill.Volume{}}
+		l.pods[uid] = &podState{turn: make(chan struct{}, 1), ready: map[string]readyVolume{}}
 	}
 	return l.pods[uid]
 }

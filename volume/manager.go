@@ -66,7 +66,7 @@ func (m *Manager) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string
 	defer giveUp()
 
 	all := desired(pod, m.plugins)
-	volumes, errs := make([]podmill.Volume, len(all)), make([]error, len(all))
+	volumes, errs := make([]readyVolume, len(all)), make([]error, len(all))
 	var attempts sync.WaitGroup
 	for i := range all {
 		before, wasReady := state.ready[all[i].Name]
@@ -89,7 +89,7 @@ func (m *Manager) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string
 			notReady.Volumes, notReady.Errs = append(notReady.Volumes, all[i].Name), append(notReady.Errs, errs[i])
 			continue
 		}
-		ready[all[i].Name], state.ready[all[i].Name] = volumes[i], volumes[i]
+		ready[all[i].Name], state.ready[all[i].Name] = volumes[i].Volume, volumes[i]
 	}
 	if len(notReady.Volumes) > 0 {
 		return nil, notReady
@@ -98,7 +98,7 @@ func (m *Manager) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string
 }
 
 // makeReady makes a volume ready. With once it tries once only.
-func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wanted, once bool) (podmill.Volume, error) {
+func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wanted, once bool) (readyVolume, error) {
 	// What changes from here on wakes it, whether before it waits or after.
 	changed, forget := m.waiters.add(w.refs)
 	defer forget()
@@ -113,25 +113,23 @@ func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wa
 		case <-timer.C:
 		case <-waiting.Done():
 			timer.Stop()
-			return podmill.Volume{}, err
+			return readyVolume{}, err
 		}
 		timer.Stop()
 	}
 }
 
 // setUp tries once, and tells of a failure unless it comes from giving up.
-func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume podmill.Volume, err error) {
+func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume readyVolume, err error) {
 	start := time.Now()
-	switch {
-	case w.plugin == nil:
-		err = unsupportedError(kindOf(w.VolumeSource) + " volumes are not supported")
-	case !isName(w.Name):
-		err = unsupportedError("its name is no name for a directory")
-	default:
-		volume, err = w.plugin.SetUp(ctx, Mount{Place: m.place(pod.UID, w.plugin.Name(), w.Name), Pod: pod, Volume: w.Volume})
+	plugin, mount, err := m.resolve(ctx, pod, w)
+	if err == nil {
+		volume.place = mount.Place
+		volume.Volume, err = plugin.SetUp(ctx, mount)
+		volume.ReadOnly = volume.ReadOnly || mount.ReadOnly
 	}
 	if err != nil {
-		volume, err = podmill.Volume{}, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", w.Name, err)
+		volume, err = readyVolume{}, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", w.Name, err)
 	}
 	m.opts.observer.setUp(podmill.RefOf(pod), w.Name, time.Since(start), err)
 	if err != nil && ctx.Err() == nil {
@@ -139,6 +137,42 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume
 		m.opts.event(pod, "FailedMount", err.Error())
 	}
 	return volume, err
+}
+
+// resolve returns who makes a volume, of what, and where.
+func (m *Manager) resolve(ctx context.Context, pod *corev1.Pod, w *wanted) (Plugin, Mount, error) {
+	mount, plugin, name := Mount{Pod: pod, Volume: w.Volume}, w.plugin, w.Name
+	if w.claim != "" && m.opts.claims != nil {
+		pv, err := bound(ctx, m.opts.claims, pod, w)
+		if err == nil {
+			err = matchesNode(pv, m.opts.nodeLabels())
+		}
+		if err != nil {
+			return nil, Mount{}, err
+		}
+		if plugin = persistentPlugin(m.plugins, pv); plugin == nil {
+			return nil, Mount{}, unsupportedError(kindOf(pv.Spec.PersistentVolumeSource) + " persistent volumes are not supported")
+		}
+		mount.PV, name = pv, pv.Name
+		mount.ReadOnly = w.PersistentVolumeClaim != nil && w.PersistentVolumeClaim.ReadOnly
+	}
+	switch {
+	case plugin == nil:
+		return nil, Mount{}, unsupportedError(kindOf(w.VolumeSource) + " volumes are not supported")
+	case !isName(name):
+		return nil, Mount{}, unsupportedError("its name is no name for a directory")
+	}
+	mount.Place = m.place(pod.UID, plugin.Name(), name)
+	return plugin, mount, nil
+}
+
+func persistentPlugin(plugins []Plugin, pv *corev1.PersistentVolume) Plugin {
+	for _, p := range plugins {
+		if persistent, ok := p.(PersistentPlugin); ok && persistent.HandlesPersistent(pv) {
+			return p
+		}
+	}
+	return nil
 }
 
 func (m *Manager) place(pod types.UID, plugin, volume string) Place {

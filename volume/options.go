@@ -14,7 +14,9 @@ type Option func(*options)
 
 type options struct {
 	objects     objects
-	projector   Projector
+	claims      podmill.Claims
+	nodeLabels  func() map[string]string
+	issuers     issuers
 	plugins     []Plugin
 	events      podmill.EventRecorder
 	observer    Observer
@@ -25,8 +27,10 @@ type options struct {
 
 func newOptions(opts []Option) options {
 	o := options{
+		issuers:     issuers{issued: &issued{}},
 		allocatable: func() corev1.ResourceList { return nil },
-		inMemory:    hostdir.HasTmpfs,
+		nodeLabels:  func() map[string]string { return nil },
+		inMemory:    hostdir.HasMounts,
 		patience:    2*time.Minute + 3*time.Second,
 	}
 	for _, opt := range opts {
@@ -40,8 +44,31 @@ func WithObjects(configMaps podmill.ConfigMaps, secrets podmill.Secrets) Option 
 	return func(o *options) { o.objects = objects{configMaps, secrets} }
 }
 
-// WithProjector says who has what projected volumes hold besides. Without it tokens, trust bundles and certificates are refused.
-func WithProjector(p Projector) Option { return func(o *options) { o.projector = p } }
+// WithClaims says who has the claims that volumes are, and what they are bound to: local PersistentVolumes, hostPaths, and what plugins make. Without it
+// persistentVolumeClaim and ephemeral volumes are refused.
+func WithClaims(claims podmill.Claims) Option { return func(o *options) { o.claims = claims } }
+
+// WithNodeLabels says what labels the node has, by which a PersistentVolume with a node affinity, as local ones have, is for this node or not. The func returns at
+// once. Without it none of those is.
+func WithNodeLabels(labels func() map[string]string) Option {
+	return func(o *options) { o.nodeLabels = labels }
+}
+
+// WithServiceAccountTokens says who makes the tokens that projected volumes hold. They are renewed at four fifths of their life, when the pod's volumes are brought up
+// to date. Without it such sources are refused.
+func WithServiceAccountTokens(tokens podmill.ServiceAccountTokens) Option {
+	return func(o *options) { o.issuers.tokens = tokens }
+}
+
+// WithTrustBundles says who has the ClusterTrustBundles that projected volumes hold; without it such sources are refused.
+func WithTrustBundles(bundles podmill.TrustBundles) Option {
+	return func(o *options) { o.issuers.bundles = bundles }
+}
+
+// WithPodCertificates says who makes the certificates that projected volumes hold; without it such sources are refused.
+func WithPodCertificates(certificates podmill.PodCertificates) Option {
+	return func(o *options) { o.issuers.certificates = certificates }
+}
 
 // WithPlugins adds plugins for more kinds of volumes. They are asked before the built-in ones, in this order.
 func WithPlugins(plugins ...Plugin) Option {
@@ -70,10 +97,11 @@ func WithPatience(d time.Duration) Option { return func(o *options) { o.patience
 // builtins returns the plugins that need nothing but the node.
 func (o *options) builtins() []Plugin {
 	self := self{o.allocatable}
-	projection := projection{objects: o.objects, self: self, other: o.projector}
+	projection := projection{objects: o.objects, self: self, issuers: o.issuers}
 	return []Plugin{
 		emptyDir{o.allocatable},
 		hostPath{},
+		local{},
 		&files{
 			name: "kubernetes.io/configmap", collect: o.objects.collectConfigMap,
 			handles: func(v *corev1.Volume) bool { return v.ConfigMap != nil },

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,46 +20,57 @@ import (
 type wanted struct {
 	*corev1.Volume
 	plugin Plugin
+	claim  string              // the claim that it is, where no plugin makes it
 	refs   []podmill.ObjectRef // what it is made of
+	used   use
 }
 
+// use is how containers use a volume.
+type use struct{ mounted, device bool }
+
 // desired returns the volumes that a pod's containers use. One that none of them uses is not made, as in the kubelet: what it refers
-// to need not exist.
+// to need not exist. An image is left to the runtime, unless there is a plugin for it.
 func desired(pod *corev1.Pod, plugins []Plugin) []wanted {
 	used := usedBy(&pod.Spec)
 	var all []wanted
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if !used[v.Name] {
+		if used[v.Name] == (use{}) {
 			continue
 		}
-		w := wanted{Volume: v, refs: references(v, pod.Namespace)}
+		w := wanted{Volume: v, refs: references(pod, v), used: used[v.Name]}
 		if i := slices.IndexFunc(plugins, func(p Plugin) bool { return p.Handles(v) }); i >= 0 {
 			w.plugin = plugins[i]
+		} else if v.Image != nil {
+			continue
+		} else {
+			w.claim = claimOf(pod, v)
 		}
 		all = append(all, w)
 	}
 	return all
 }
 
-func usedBy(spec *corev1.PodSpec) map[string]bool {
-	used := map[string]bool{}
-	use := func(mounts []corev1.VolumeMount, devices []corev1.VolumeDevice) {
+func usedBy(spec *corev1.PodSpec) map[string]use {
+	used := map[string]use{}
+	uses := func(mounts []corev1.VolumeMount, devices []corev1.VolumeDevice) {
 		for i := range mounts {
-			used[mounts[i].Name] = true
+			name := mounts[i].Name
+			used[name] = use{mounted: true, device: used[name].device}
 		}
 		for i := range devices {
-			used[devices[i].Name] = true
+			name := devices[i].Name
+			used[name] = use{mounted: used[name].mounted, device: true}
 		}
 	}
 	for i := range spec.InitContainers {
-		use(spec.InitContainers[i].VolumeMounts, spec.InitContainers[i].VolumeDevices)
+		uses(spec.InitContainers[i].VolumeMounts, spec.InitContainers[i].VolumeDevices)
 	}
 	for i := range spec.Containers {
-		use(spec.Containers[i].VolumeMounts, spec.Containers[i].VolumeDevices)
+		uses(spec.Containers[i].VolumeMounts, spec.Containers[i].VolumeDevices)
 	}
 	for i := range spec.EphemeralContainers {
-		use(spec.EphemeralContainers[i].VolumeMounts, spec.EphemeralContainers[i].VolumeDevices)
+		uses(spec.EphemeralContainers[i].VolumeMounts, spec.EphemeralContainers[i].VolumeDevices)
 	}
 	return used
 }
@@ -87,10 +99,11 @@ const (
 	aFile
 )
 
-// removal is one step of taking a pod's volumes away.
+// removal is one step of taking a pod's volumes away. Without more than a path it removes a link or an empty directory, and nothing else.
 type removal struct {
 	path   string
-	plugin Plugin // who takes the volume away; nil removes a link or an empty directory, and nothing else
+	plugin Plugin // who takes the volume away
+	part   bool   // a part of a volume that was mounted for a container
 }
 
 // problem is what stays, and why.
@@ -105,16 +118,24 @@ var (
 	errStrangeFile  = errors.New("it is a file, and no volume has one there")
 )
 
-// planRemoval returns how to take all away that was found, listed after what is in it. Volumes of known plugins are theirs to take away; of all
-// else only links and empty directories are removed. A mount that nobody knows may have anything behind it, and be in use: then
-// nothing of the pod is touched. owner returns the plugin of that name, nil if there is none.
+// planRemoval returns how to take all away that was found, listed after what is in it. Volumes of known plugins are theirs to take away, and with them
+// what is mounted of their parts; of all else only links and empty directories are removed. A mount that nobody knows may have anything behind it, and be in
+// use: then nothing of the pod is touched. owner returns the plugin of that name, nil if there is none.
 func planRemoval(all []found, owner func(name string) Plugin) (steps []removal, stays []problem) {
+	known := map[string]bool{}
+	for _, f := range all {
+		if _, isVolume := owningPlugin(f, owner); isVolume && f.kind == aDirectory {
+			known[path.Base(f.path)] = true
+		}
+	}
 	strangeMount := false
 	for _, f := range all {
 		plugin, isVolume := owningPlugin(f, owner)
 		switch {
 		case f.kind == aDirectory && isVolume:
-			steps = append(steps, removal{f.path, plugin})
+			steps = append(steps, removal{path: f.path, plugin: plugin})
+		case isPart(f, known):
+			steps = append(steps, removal{path: f.path, part: true})
 		case f.mounted:
 			strangeMount = true
 			stays = append(stays, problem{f.path, errStrangeMount})
@@ -128,6 +149,16 @@ func planRemoval(all []found, owner func(name string) Plugin) (steps []removal, 
 		return nil, stays
 	}
 	return steps, stays
+}
+
+// isPart reports whether something is where a part of a known volume is mounted.
+func isPart(f found, known map[string]bool) bool {
+	elements := strings.Split(f.path, "/")
+	if len(elements) != 4 || elements[0] != subPathsDir || !known[elements[1]] || f.kind == aLink {
+		return false
+	}
+	_, err := strconv.ParseUint(elements[3], 10, 31)
+	return err == nil
 }
 
 // owningPlugin returns the plugin whose volume a path is.

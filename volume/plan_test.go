@@ -69,7 +69,7 @@ func TestPlanRemoval(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		found []found
-		do    []string // a star marks what is left to a plugin
+		do    []string // a star marks what is left to a plugin, a minus what is unmounted
 		stays map[string]error
 	}{
 		{name: "nothing"},
@@ -91,6 +91,19 @@ func TestPlanRemoval(t *testing.T) {
 			nil, map[string]error{"volume-subpaths/v/c/0": errStrangeMount},
 		},
 		{
+			"parts of known volumes go before all else",
+			[]found{{path: ours + "/v"}, {path: ours}, {path: "volume-subpaths/v/c/0", mounted: true}, {path: "volume-subpaths/v/c/1", kind: aFile}, {path: "volume-subpaths/v/c"}},
+			[]string{"*" + ours + "/v", ours, "-volume-subpaths/v/c/0", "-volume-subpaths/v/c/1", "volume-subpaths/v/c"}, nil,
+		},
+		{
+			"what is mounted elsewhere is no part", []found{{path: ours + "/v"}, {path: "volume-subpaths/v/c", mounted: true}, {path: "volume-subpaths/v/c/x", mounted: true}},
+			nil, map[string]error{"volume-subpaths/v/c": errStrangeMount, "volume-subpaths/v/c/x": errStrangeMount},
+		},
+		{
+			"a link is no part", []found{{path: ours + "/v"}, {path: "volume-subpaths/v/c/0", kind: aLink}},
+			[]string{"*" + ours + "/v", "volume-subpaths/v/c/0"}, nil,
+		},
+		{
 			"a mounted subPath that is a file", []found{{path: "volume-subpaths/v/c/0", kind: aFile, mounted: true}},
 			nil, map[string]error{"volume-subpaths/v/c/0": errStrangeMount},
 		},
@@ -108,8 +121,11 @@ func TestPlanRemoval(t *testing.T) {
 			steps, stays := planRemoval(tc.found, owner)
 			var do []string
 			for _, s := range steps {
-				if s.plugin != nil {
+				switch {
+				case s.plugin != nil:
 					s.path = "*" + s.path
+				case s.part:
+					s.path = "-" + s.path
 				}
 				do = append(do, s.path)
 			}

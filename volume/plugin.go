@@ -29,18 +29,29 @@ type Plugin interface {
 	TearDown(ctx context.Context, p Place) error
 }
 
+// PersistentPlugin is an optional interface of a [Plugin] that makes PersistentVolumes, to which claims are bound.
+type PersistentPlugin interface {
+	Plugin
+	// HandlesPersistent reports whether a PersistentVolume is of this kind. SetUp gets it as [Mount.PV].
+	HandlesPersistent(pv *corev1.PersistentVolume) bool
+}
+
 // Mount is a volume to be made ready.
 type Mount struct {
 	Place
 	Pod    *corev1.Pod
 	Volume *corev1.Volume
+	// PV is what the volume's claim is bound to; nil where it is not a claim.
+	PV *corev1.PersistentVolume
+	// ReadOnly says that no container of the pod may write to it.
+	ReadOnly bool
 }
 
 // Place is where a volume is on disk. The layout is the kubelet's: pods/<uid>/volumes/<plugin>/<volume>, with ~ for the / in a plugin's name.
 type Place struct {
 	UID    types.UID // of the pod
 	Plugin string    // the plugin's name
-	Name   string    // of the volume
+	Name   string    // of the volume; of the PersistentVolume, where a claim is bound to one
 	pods   string    // the directory of all pods
 }
 
@@ -52,7 +63,7 @@ func (p Place) Path() string {
 const (
 	podsDir    = "pods"
 	volumesDir = "volumes"
-	// subPathsDir has what the kubelet mounts for the subPaths of containers: <volume>/<container>/<index>.
+	// subPathsDir has what is mounted for the subPaths of containers: <volume>/<container>/<index of the mount>.
 	subPathsDir = "volume-subpaths"
 	// dirMode keeps everybody but root from what is in volumes, whatever the modes inside.
 	dirMode = 0o750
@@ -63,16 +74,21 @@ func unescape(plugin string) string { return strings.ReplaceAll(plugin, "~", "/"
 
 // parent opens the directory that the volume's own is in. No link on the way is followed.
 func (p Place) parent(create bool) (*os.Root, error) {
+	return enter(p.pods, create, string(p.UID), volumesDir, escape(p.Plugin))
+}
+
+// enter opens a directory below that of all pods, by the names of those that lead to it. No link on the way is followed.
+func enter(pods string, create bool, names ...string) (*os.Root, error) {
 	if create {
-		if err := os.MkdirAll(p.pods, dirMode); err != nil {
+		if err := os.MkdirAll(pods, dirMode); err != nil {
 			return nil, err
 		}
 	}
-	dir, err := os.OpenRoot(p.pods)
+	dir, err := os.OpenRoot(pods)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{string(p.UID), volumesDir, escape(p.Plugin)} {
+	for _, name := range names {
 		if create {
 			err = dir.Mkdir(name, dirMode)
 		}

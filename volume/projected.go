@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,23 +11,18 @@ import (
 	"github.com/podmill/podmill/internal/lifecycle"
 )
 
-// Projector returns the files, by path, of a source of a projected volume that this package cannot read by itself: a token, trust bundles, a
-// certificate. For a kind of source that it does not know either it returns [errors.ErrUnsupported]. It is called each time that a
-// volume is brought up to date, and so returns what it gave before unless that has to be renewed.
-type Projector func(ctx context.Context, pod *corev1.Pod, volume string, source *corev1.VolumeProjection) (map[string][]byte, error)
-
 // projection puts several sources into one volume.
 type projection struct {
 	objects
 	self
-	other Projector
+	issuers
 }
 
 // collect reads all sources. Where two have the same path the later one wins, as in the kubelet; people are told, for it is hardly what they meant.
 func (p projection) collect(ctx context.Context, m Mount) (payload, []string, error) {
 	content, warnings, errs := payload{}, []string(nil), several{}
 	for i := range m.Volume.Projected.Sources {
-		files, err := p.source(ctx, m, &m.Volume.Projected.Sources[i])
+		files, err := p.source(ctx, m, i)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -44,9 +38,9 @@ func (p projection) collect(ctx context.Context, m Mount) (payload, []string, er
 	return content, warnings, errs.orNil()
 }
 
-func (p projection) source(ctx context.Context, m Mount, source *corev1.VolumeProjection) (payload, error) {
+func (p projection) source(ctx context.Context, m Mount, i int) (payload, error) {
 	mode := modeOf(m.Volume.Projected.DefaultMode)
-	switch {
+	switch source := &m.Volume.Projected.Sources[i]; {
 	case source.ConfigMap != nil:
 		return p.configMap(ctx, m.Pod, source.ConfigMap, mode)
 	case source.Secret != nil:
@@ -54,14 +48,7 @@ func (p projection) source(ctx context.Context, m Mount, source *corev1.VolumePr
 	case source.DownwardAPI != nil:
 		return p.items(m.Pod, source.DownwardAPI.Items, mode)
 	}
-	unsupported := unsupportedError(kindOf(source) + " sources of projected volumes are not supported")
-	if p.other == nil {
-		return nil, unsupported
-	}
-	files, err := p.other(ctx, m.Pod, m.Volume.Name, source)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, unsupported
-	}
+	files, err := p.files(ctx, m, i)
 	return credentials(m.Pod, files, mode), err
 }
 

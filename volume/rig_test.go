@@ -65,7 +65,7 @@ func (r *rig) restart() {
 	r.Manager = m
 }
 
-func mayMount() bool { return hostdir.HasTmpfs && os.Geteuid() == 0 }
+func mayMount() bool { return hostdir.HasMounts && os.Geteuid() == 0 }
 
 func must(t testing.TB, errs ...error) {
 	t.Helper()

@@ -18,14 +18,6 @@ import (
 	"github.com/podmill/podmill/podmilltest"
 )
 
-// tokens is a projector that knows tokens only.
-func tokens(_ context.Context, pod *corev1.Pod, _ string, source *corev1.VolumeProjection) (map[string][]byte, error) {
-	if source.ServiceAccountToken == nil {
-		return nil, errors.ErrUnsupported
-	}
-	return map[string][]byte{source.ServiceAccountToken.Path: []byte("of " + pod.Namespace + "/" + pod.Name)}, nil
-}
-
 // B076: the error names every volume that is not ready, nothing is half-made, and the pod waits.
 func TestMissingObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

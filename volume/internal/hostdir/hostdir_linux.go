@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasTmpfs says that [MountTmpfs] may work.
-const HasTmpfs = true
+// HasMounts says that [MountTmpfs] and [Bind] may work.
+const HasMounts = true
 
 // IsMount reports that something is mounted on a directory or file. It is one call of the kernel, however many mounts there are, and does not wait for
 // a server that is away.
@@ -85,6 +85,16 @@ func UnmountTmpfs(parent *os.Root, name string) error {
 	if err := isTmpfs(int(dir.Fd()), name); err != nil {
 		return &fs.PathError{Op: "unmount", Path: Path(parent, name), Err: err}
 	}
+	return unmount(parent, name)
+}
+
+// unmount unmounts what is mounted on a directory or file last. A link is not followed.
+func unmount(parent *os.Root, name string) error {
+	dir, err := parent.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	if err := unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name), unix.UMOUNT_NOFOLLOW); err != nil {
 		return &fs.PathError{Op: "unmount", Path: Path(parent, name), Err: err}
 	}

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// HasTmpfs says that [MountTmpfs] may work.
-const HasTmpfs = false
+// HasMounts says that [MountTmpfs] and [Bind] may work.
+const HasMounts = false
 
 // IsMount is false: nothing is mounted by this package but on Linux, and no container is run that could.
 func IsMount(*os.Root, string) (bool, error) { return false, nil }
@@ -17,6 +17,21 @@ func MountTmpfs(*os.Root, string, Tmpfs) error { return ErrNoTmpfs }
 
 // UnmountTmpfs returns [ErrNoTmpfs].
 func UnmountTmpfs(*os.Root, string) error { return ErrNoTmpfs }
+
+// OpenPart returns [ErrNoParts].
+func OpenPart(*os.Root, string) (*os.File, error) { return nil, ErrNoParts }
+
+// Bind returns [ErrNoParts].
+func Bind(*os.File, *os.Root, string) error { return ErrNoParts }
+
+// IsBound is false.
+func IsBound(*os.File, *os.Root, string) (bool, error) { return false, nil }
+
+// ChangeGroup returns [ErrNoParts].
+func ChangeGroup(*os.Root, int, bool) error { return ErrNoParts }
+
+// Unbind removes an empty directory or file; nothing was ever bound to it.
+func Unbind(parent *os.Root, name string) error { return parent.Remove(name) }
 
 // RemoveTree removes a file, a link or a directory with all that is in it; it is no error if there is none. It follows no link.
 func RemoveTree(parent *os.Root, name string) error { return parent.RemoveAll(name) }

@@ -1,0 +1,112 @@
+package hostdir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a group may do with what it owns: the kubelet's rule for an fsGroup.
+const (
+	groupReadsAndWrites = 0o660
+	groupEnters         = 0o110 | unix.S_ISGID
+)
+
+// deepest is how deep a tree may be of which the group is changed. One descriptor is open for each directory on the way.
+const deepest = 1000
+
+// ChangeGroup gives a directory and all that is in it to a group, which may read and write it from then on, and has what will be made there. With
+// onRootMismatch it does nothing where the directory itself is as it should be already; for that, the directory comes last. It follows no link, and enters nothing
+// that is mounted inside.
+func ChangeGroup(dir *os.Root, gid int, onRootMismatch bool) error {
+	top, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(top.Fd()), &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir.Name(), Err: err}
+	}
+	if wanted := uint32(groupReadsAndWrites | groupEnters); onRootMismatch && st.Gid == uint32(gid) && st.Mode&wanted == wanted {
+		return nil
+	}
+	return changeGroup(top, dir.Name(), gid, 0)
+}
+
+// changeGroup changes what is in an open directory, and then the directory.
+func changeGroup(dir *os.File, path string, gid, depth int) error {
+	if depth == deepest {
+		return fmt.Errorf("%s: directories are nested more than %d deep", path, deepest)
+	}
+	for {
+		names, err := dir.Readdirnames(1024)
+		for _, name := range names {
+			if err := changeGroupOf(dir, name, filepath.Join(path, name), gid, depth); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return give(int(dir.Fd()), path, gid)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func changeGroupOf(dir *os.File, name, path string, gid, depth int) error {
+	flags := uint64(unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC)
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(int(dir.Fd()), name, &how)
+	switch {
+	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOENT): // mounted there, or gone meanwhile
+		return nil
+	case err != nil:
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return give(fd, path, gid)
+	}
+	sub, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	next := os.NewFile(uintptr(sub), path)
+	defer next.Close()
+	return changeGroup(next, path, gid, depth+1)
+}
+
+// give gives what is open to a group. What is right already is not written.
+func give(fd int, path string, gid int) error {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	if err == nil && st.Gid != uint32(gid) {
+		err = unix.Fchownat(fd, "", -1, gid, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "chown", Path: path, Err: err}
+	}
+	mode := st.Mode&0o7777 | groupReadsAndWrites
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return nil // it has no mode of its own
+	case unix.S_IFDIR:
+		mode |= groupEnters
+	}
+	// Also where the mode is right: a change of the group may have cleared bits.
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode); err != nil {
+		return &fs.PathError{Op: "chmod", Path: path, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package volume
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill/internal/testenv"
+	"github.com/podmill/podmill/volume/internal/canary"
+)
+
+func localSource(path string) corev1.PersistentVolumeSource {
+	return corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}}
+}
+
+// A local volume is bound to the kubelet's place, with parts of it where they are wanted, and what is in it outlives the pod.
+func TestLocalVolume(t *testing.T) {
+	testenv.Root(t)
+	for _, restart := range []bool{false, true} {
+		r := claimRig(t)
+		data := canary.Tree(t)
+		r.objects.Bind(claim("c"), persistent("pv-1", localSource(data)))
+		pod := podOf(claimSource("c"))
+		for range 2 {
+			if path := r.mount(pod); path != r.place(pod, "kubernetes.io~local-volume", "pv-1") || read(t, filepath.Join(path, "sub/file")) != "precious sub/file" {
+				t.Errorf("the volume is at %s", path)
+			}
+		}
+		part, err := r.part(pod, "sub/sub")
+		must(t, err)
+		if want := filepath.Join(r.root, "pods", string(pod.UID), "volume-subpaths/pv-1/uses-v/0"); part != want || read(t, filepath.Join(part, "file")) != "precious sub/sub/file" {
+			t.Errorf("the part is at %s, want %s", part, want)
+		}
+		if restart {
+			r.restart()
+			must(t, r.Cleanup(t.Context(), func(types.UID) bool { return false }))
+		} else {
+			r.unmount(pod)
+		}
+		if left := r.list("pods"); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
+func TestLocalVolumesThatCannotBe(t *testing.T) {
+	testenv.Root(t)
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
+	block := corev1.PersistentVolumeBlock
+	for _, tt := range []struct {
+		path string
+		mode *corev1.PersistentVolumeMode
+		why  string
+	}{
+		{filepath.Join(dir, "gone"), nil, "does not exist"}, {filepath.Join(dir, "file"), nil, "not a directory"}, {"relative", nil, "must be absolute"},
+		{dir + "/../x", nil, "not contain '..'"}, {filepath.Join(dir, "file"), &block, "is no block device, it's a File"}, {"/dev/null", &block, "is no block device, it's a CharDevice"},
+	} {
+		r := claimRig(t)
+		pv := persistent("pv", localSource(tt.path))
+		pv.Spec.VolumeMode = tt.mode
+		r.objects.Bind(claim("c"), pv)
+		pod := podOf(claimSource("c"))
+		if tt.mode != nil {
+			pod.Spec.Containers[0].VolumeMounts = nil
+			pod.Spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}}
+		}
+		r.notReady(pod, tt.why)
+		r.unmount(pod)
+	}
+}
+
+// The pod's group gets what is in the volume, as its policy says, and nothing else.
+func TestFSGroupOfALocalVolume(t *testing.T) {
+	testenv.Root(t)
+	onMismatch, always := corev1.FSGroupChangeOnRootMismatch, corev1.FSGroupChangeAlways
+	for name, tt := range map[string]struct {
+		policy   *corev1.PodFSGroupChangePolicy
+		rootDone bool // the directory itself is as it should be
+		readOnly bool
+		want     string
+	}{
+		"default":                       {nil, true, false, "0:2000 664"},
+		"always":                        {&always, true, false, "0:2000 664"},
+		"on mismatch, it does":          {&onMismatch, true, false, "0:0 604"},
+		"on mismatch, it does not":      {&onMismatch, false, false, "0:2000 664"},
+		"read-only, nothing is written": {&always, false, true, "0:0 604"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t)
+			data := t.TempDir()
+			must(t, os.Mkdir(filepath.Join(data, "dir"), 0o700), os.WriteFile(filepath.Join(data, "dir/file"), nil, 0o604), os.Chmod(filepath.Join(data, "dir/file"), 0o604))
+			if tt.rootDone {
+				must(t, os.Chown(data, 0, 2000), os.Chmod(data, 0o2770|os.ModeSetgid))
+			}
+			r.objects.Bind(claim("c"), persistent("pv", localSource(data)))
+			pod := podOf(claimSource("c"), fsGroupOf(2000), func(pod *corev1.Pod) { pod.Spec.SecurityContext.FSGroupChangePolicy = tt.policy })
+			pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = tt.readOnly
+			r.mount(pod)
+			if got := owner(t, filepath.Join(data, "dir/file")); got != tt.want {
+				t.Errorf("the file is %s, want %s", got, tt.want)
+			}
+			// A volume that is in use is not gone through again.
+			must(t, os.WriteFile(filepath.Join(data, "new"), nil, 0o600), os.Chown(filepath.Join(data, "new"), 0, 0))
+			r.mount(pod)
+			if got := owner(t, filepath.Join(data, "new")); !strings.HasPrefix(got, "0:0 ") {
+				t.Errorf("what was made meanwhile is %s", got)
+			}
+			r.unmount(pod)
+		})
+	}
+}
