@@ -96,6 +96,9 @@ func demands(spec *podmill.SandboxSpec, mounts []podmill.Mount) []demand {
 		}
 	}
 	for i := range mounts {
+		if mounts[i].HostPath == "" {
+			out = append(out, demand{"mount of an image at " + mounts[i].ContainerPath, (*identity).imageVolumes})
+		}
 		if mounts[i].RecursiveReadOnly {
 			out = append(out, demand{"recursiveReadOnly of the mount at " + mounts[i].ContainerPath,
 				func(i *identity) bool { return i.handler(handler).GetRecursiveReadOnlyMounts() }})

@@ -153,3 +153,24 @@ func TestOrdinaryPodsAskForNothing(t *testing.T) {
 		t.Errorf("%d calls more", n)
 	}
 }
+
+// KEP-4639: which runtimes mount images is known by their versions alone.
+func TestImageVolumes(t *testing.T) {
+	for _, tt := range []struct {
+		name, version string
+		want          bool
+	}{
+		{"containerd", "1.6.20~ds1", false}, {"containerd", "v1.7.27", false}, {"containerd", "2.0.5", false}, {"containerd", "2.1.0-rc.0", true},
+		{"containerd", "v2.4.2", true}, {"containerd", "3.0", true}, {"containerd", "unknown", false}, {"containerd", "", false},
+		{"cri-o", "1.30.9", false}, {"cri-o", "1.31.0", true}, {"another", "0", true},
+	} {
+		i := &identity{name: tt.name, version: tt.version}
+		unmet := false
+		for _, d := range demands(sandboxSpec(testPod()), []podmill.Mount{{ContainerPath: "/m", Image: "i"}}) {
+			unmet = unmet || !d.met(i)
+		}
+		if unmet == tt.want {
+			t.Errorf("%s %s mounts images: %v, want %v", tt.name, tt.version, !unmet, tt.want)
+		}
+	}
+}

@@ -23,7 +23,7 @@ containers.lifecycle.{postStart,preStop}.httpGet: path port host scheme httpHead
 containers.lifecycle.{postStart,preStop}.httpGet.protocol ! only HTTP/1.1 is spoken
 containers.lifecycle.{postStart,preStop}.tcpSocket ~ Kubernetes has never carried it out; such a hook fails
 containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation
-containers.volumeMounts: subPath subPathExpr ! a part of a volume cannot be mounted yet
+volumes.image: reference pullPolicy
 containers.volumeMounts: bindMountOptions ! CRI has no word for it
 containers.volumeDevices ! raw block volumes cannot be handed over yet
 containers.resizePolicy ~ containers are not resized while they run
@@ -43,6 +43,10 @@ containers.envFrom.secretRef: name optional
 	all["enableServiceLinks"] = podmill.Feature{}
 	if s.services == nil {
 		all["enableServiceLinks"] = podmill.Feature{Why: "there are no Services here"}
+	}
+	all["containers.volumeMounts.subPath"], all["containers.volumeMounts.subPathExpr"] = podmill.Feature{}, podmill.Feature{}
+	if _, ok := s.volumes.(podmill.SubPathMounter); !ok {
+		maps.Copy(all, feature.Parse(`containers.volumeMounts: subPath subPathExpr ! nothing mounts parts of volumes here`))
 	}
 	if s.prober == nil {
 		maps.Copy(all, feature.Parse(`containers.{livenessProbe,readinessProbe,startupProbe} ! nothing probes containers here`))

@@ -22,8 +22,9 @@ type resolved struct {
 	command     []string
 	args        []string
 	volumes     map[string]podmill.Volume
-	message     string // the file for its termination message, empty if it has none
-	hosts       string // the file that is the container's /etc/hosts, empty if it has none of its own
+	parts       map[int]part // by the index of their mounts
+	message     string       // the file for its termination message, empty if it has none
+	hosts       string       // the file that is the container's /etc/hosts, empty if it has none of its own
 	oomScoreAdj int64
 }
 
@@ -122,7 +123,7 @@ func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
 	var mounts []podmill.Mount
 	hosts, message := r.hosts, r.message
 	for i := range c.VolumeMounts {
-		m, err := mountOf(&c.VolumeMounts[i], r.volumes)
+		m, err := mountOf(&c.VolumeMounts[i], r.volumes, r.parts[i])
 		if err != nil {
 			return nil, err
 		}
@@ -144,15 +145,13 @@ func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
 	return mounts, nil
 }
 
-func mountOf(m *corev1.VolumeMount, volumes map[string]podmill.Volume) (podmill.Mount, error) {
+func mountOf(m *corev1.VolumeMount, volumes map[string]podmill.Volume, part part) (podmill.Mount, error) {
 	volume, ok := volumes[m.Name]
 	switch {
 	case !ok:
 		return podmill.Mount{}, configError("volumeMounts: there is no volume %q", m.Name)
 	case volume.Block:
 		return podmill.Mount{}, configError("volumeMounts: volume %q is a block device", m.Name)
-	case m.SubPath != "" || m.SubPathExpr != "":
-		return podmill.Mount{}, configError("volumeMounts: subPath of volume %q is not supported", m.Name)
 	case len(m.BindMountOptions) > 0:
 		return podmill.Mount{}, configError("volumeMounts: bindMountOptions of volume %q are not supported", m.Name)
 	}
@@ -163,6 +162,12 @@ func mountOf(m *corev1.VolumeMount, volumes map[string]podmill.Volume) (podmill.
 		ReadOnly:          m.ReadOnly || volume.ReadOnly,
 		RecursiveReadOnly: m.ReadOnly && m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled,
 		SELinuxRelabel:    volume.SELinuxRelabel,
+	}
+	switch {
+	case part.path != "" && mount.HostPath != "":
+		mount.HostPath = part.hostPath
+	case part.path != "":
+		mount.ImageSubPath = part.path
 	}
 	if m.MountPropagation != nil && *m.MountPropagation != corev1.MountPropagationNone {
 		mount.Propagation = *m.MountPropagation

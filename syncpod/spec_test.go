@@ -110,14 +110,63 @@ func TestMountsThatAreRefused(t *testing.T) {
 	volumes := map[string]podmill.Volume{"data": {HostPath: "/d"}, "disk": {HostPath: "/dev/sda", Block: true}}
 	for want, c := range map[string]corev1.Container{
 		`there is no volume "gone"`:         {VolumeMounts: []corev1.VolumeMount{{Name: "gone"}}},
-		`subPath of volume "data"`:          {VolumeMounts: []corev1.VolumeMount{{Name: "data", SubPath: "a"}}},
-		`subPath of volume "data" is not`:   {VolumeMounts: []corev1.VolumeMount{{Name: "data", SubPathExpr: "$(A)"}}},
 		`bindMountOptions of volume "data"`: {VolumeMounts: []corev1.VolumeMount{{Name: "data", BindMountOptions: []string{"noexec"}}}},
 		`volume "disk" is a block device`:   {VolumeMounts: []corev1.VolumeMount{{Name: "disk"}}},
 		"volumeDevices is not supported":    {VolumeDevices: []corev1.VolumeDevice{{Name: "disk"}}},
 	} {
 		_, err := mountsOf(&c, &resolved{volumes: volumes})
 		wantConfigError(t, err, want)
+	}
+}
+
+func TestSubPaths(t *testing.T) {
+	vars := []podmill.EnvVar{{Name: "POD", Value: "a"}, {Name: "EMPTY"}, {Name: "UP", Value: "x/../.."}, {Name: "ROOT", Value: "/etc"}}
+	for _, tt := range []struct {
+		mount corev1.VolumeMount
+		path  string
+		err   string
+	}{
+		{corev1.VolumeMount{}, "", ""},
+		{corev1.VolumeMount{SubPath: "a/b"}, "a/b", ""},
+		{corev1.VolumeMount{SubPath: "$(POD)"}, "$(POD)", ""}, // nothing is put in
+		{corev1.VolumeMount{SubPath: "a/..b"}, "a/..b", ""},
+		{corev1.VolumeMount{SubPathExpr: "logs/$(POD)/x"}, "logs/a/x", ""},
+		{corev1.VolumeMount{SubPathExpr: "$$(POD)"}, "$(POD)", ""},
+		{corev1.VolumeMount{SubPathExpr: "$(NONE)/$(EMPTY)/$(NONE)"}, "", `volumeMounts of volume "v": subPathExpr "$(NONE)/$(EMPTY)/$(NONE)": missing value for EMPTY, NONE`},
+		{corev1.VolumeMount{SubPathExpr: "$(UP)"}, "", `subPathExpr "x/../.." must not contain '..'`},
+		{corev1.VolumeMount{SubPathExpr: "$(ROOT)"}, "", `subPathExpr "/etc" must not be an absolute path`},
+		{corev1.VolumeMount{SubPath: "../a"}, "", `subPath "../a" must not contain '..'`},
+		{corev1.VolumeMount{SubPath: "/a"}, "", `subPath "/a" must not be an absolute path`},
+	} {
+		tt.mount.Name = "v"
+		path, err := subPathOf(&tt.mount, vars)
+		switch {
+		case tt.err != "":
+			wantConfigError(t, err, tt.err)
+		case err != nil || path != tt.path:
+			t.Errorf("%+v: %q, %v, want %q", tt.mount, path, err, tt.path)
+		}
+	}
+}
+
+// A part of a directory is what was mounted of it; that of an image is left to the runtime.
+func TestMountsOfParts(t *testing.T) {
+	c := corev1.Container{VolumeMounts: []corev1.VolumeMount{
+		{Name: "data", MountPath: "/whole"}, {Name: "data", MountPath: "/part", SubPath: "a", ReadOnly: true}, {Name: "image", MountPath: "/image", SubPath: "b"},
+	}}
+	mounts, err := mountsOf(&c, &resolved{
+		volumes: map[string]podmill.Volume{"data": {HostPath: "/d"}, "image": {Image: "sha256:1", ReadOnly: true}},
+		parts:   map[int]part{1: {path: "a", hostPath: "/parts/1"}, 2: {path: "b"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []podmill.Mount{
+		{ContainerPath: "/whole", HostPath: "/d"}, {ContainerPath: "/part", HostPath: "/parts/1", ReadOnly: true},
+		{ContainerPath: "/image", Image: "sha256:1", ImageSubPath: "b", ReadOnly: true},
+	}
+	if diff := cmp.Diff(want, mounts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

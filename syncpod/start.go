@@ -35,7 +35,11 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 	if err != nil {
 		return u.failed(ctx, "ErrImagePull", err) // of which Images has told
 	}
-	spec, err := u.resolve(ctx, start, image)
+	volumes, err := u.withImages(ctx, c)
+	if err != nil {
+		return u.failed(ctx, "ErrImagePull", err)
+	}
+	spec, err := u.resolve(ctx, start, image, volumes)
 	if err != nil {
 		return u.told(c.Name, u.failed(ctx, reasonConfigError, err))
 	}
@@ -80,7 +84,9 @@ func (u *bringingUp) run(ctx context.Context, c *corev1.Container, id string) ou
 }
 
 // resolve gathers what a container's spec leaves to be found out.
-func (u *bringingUp) resolve(ctx context.Context, start *Start, image *podmill.Image) (*podmill.ContainerSpec, error) {
+func (u *bringingUp) resolve(
+	ctx context.Context, start *Start, image *podmill.Image, volumes map[string]podmill.Volume,
+) (*podmill.ContainerSpec, error) {
 	c := start.Container
 	vars, skipped, err := env.Resolve(u.environment(ctx, c))
 	if err != nil {
@@ -97,10 +103,14 @@ func (u *bringingUp) resolve(ctx context.Context, start *Start, image *podmill.I
 	if err != nil {
 		return nil, fmt.Errorf("make the file for the termination message: %w", err)
 	}
+	parts, err := u.mountParts(ctx, c, volumes, vars)
+	if err != nil {
+		return nil, err
+	}
 	command, args := env.Command(c, vars)
 	return containerSpec(u.pod, c, &resolved{
 		sandbox: u.spec, sandboxID: u.sandbox.ID, targetID: targetID, attempt: start.Attempt, image: image,
-		env: vars, command: command, args: args, volumes: u.volumes, hosts: u.hosts, message: message,
+		env: vars, command: command, args: args, volumes: volumes, parts: parts, hosts: u.hosts, message: message,
 		oomScoreAdj: oomScoreAdj(u.pod, c, start.Kind, u.node.MemoryBytes),
 	})
 }

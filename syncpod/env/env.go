@@ -72,12 +72,31 @@ func Resolve(in Input) (vars []podmill.EnvVar, skipped []Skipped, err error) {
 
 // Command returns the container's command and arguments with its variables put in. Each is empty where the container leaves it to its image.
 func Command(c *corev1.Container, vars []podmill.EnvVar) (command, args []string) {
+	values := valuesOf(vars)
+	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+	return expandAll(c.Command, lookup), expandAll(c.Args, lookup)
+}
+
+// SubPath returns a subPathExpr with a container's variables put in, and the names of those that are not known or empty, sorted.
+func SubPath(expr string, vars []podmill.EnvVar) (path string, missing []string) {
+	values := valuesOf(vars)
+	path = Expand(expr, func(name string) (string, bool) {
+		value := values[name]
+		if value == "" && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+		return value, true
+	})
+	slices.Sort(missing)
+	return path, missing
+}
+
+func valuesOf(vars []podmill.EnvVar) map[string]string {
 	values := make(map[string]string, len(vars))
 	for _, v := range vars {
 		values[v.Name] = v.Value
 	}
-	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
-	return expandAll(c.Command, lookup), expandAll(c.Args, lookup)
+	return values
 }
 
 type resolver struct {

@@ -1,0 +1,29 @@
+package cri
+
+import (
+	"strconv"
+	"strings"
+)
+
+// imageVolumes reports that a runtime mounts images (KEP-4639). No feature says so, and one that does not know the field mounts nothing in its place, or what it takes
+// for a path of the host; so it is known by its version. A runtime of another name is believed to.
+func (i *identity) imageVolumes() bool {
+	switch i.name {
+	case "containerd":
+		return atLeast(i.version, 2, 1)
+	case "cri-o":
+		return atLeast(i.version, 1, 31)
+	}
+	return true
+}
+
+// atLeast reports that a version such as v2.1.0-rc.1 or 1.6.20~ds1 is not before another. One that cannot be read is.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	x, err := strconv.Atoi(parts[0])
+	y, err2 := strconv.Atoi(parts[1])
+	return err == nil && err2 == nil && (x > major || x == major && y >= minor)
+}
