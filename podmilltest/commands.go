@@ -3,7 +3,10 @@ package podmilltest
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Commands make the command lines that [RuntimeTest] runs in containers. Each line has at least two words, so that a spec can give
@@ -13,7 +16,9 @@ type Commands struct {
 	Sleep func(d time.Duration) []string
 	// Stubborn runs for d and exits with 0, whatever it is told.
 	Stubborn func(d time.Duration) []string
-	// Ready, run in a container that runs one of the two, exits with 0 once it is ready to be told to stop, and with something else
+	// Heeds runs until it is sent a signal, such as SIGUSR1, and then exits with code at once, whatever else it is told.
+	Heeds func(signal corev1.Signal, code int) []string
+	// Ready, run in a container that runs one of these, exits with 0 once it is ready to be told to stop, and with something else
 	// before. Nil is for a runtime that starts them ready.
 	Ready func() []string
 	// Exit exits with a code, at once.
@@ -41,6 +46,9 @@ func ShellCommands() Commands {
 		},
 		Stubborn: func(d time.Duration) []string {
 			return Script("trap '' TERM; echo > " + ready + "; sleep " + seconds(d))
+		},
+		Heeds: func(signal corev1.Signal, code int) []string {
+			return Script(fmt.Sprintf("trap '' TERM; trap 'exit %d' %s; echo > %s; sleep 3600 & wait", code, strings.TrimPrefix(string(signal), "SIG"), ready))
 		},
 		Ready:           quiet("cat " + ready),
 		Exit:            func(code int) []string { return Script(fmt.Sprintf("exit %d", code)) },

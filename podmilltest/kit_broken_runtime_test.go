@@ -159,6 +159,14 @@ func stopPromises() map[string]promise {
 				return nil
 			}
 		}),
+		"tells of another stop signal": shows("StopSignal", func(c *podmill.Container) { c.StopSignal = "SIGINT" }),
+		"tells of a stop signal that it does not send": {"StopSignal", func(b *broken, rt *Runtime) {
+			b.create = func(s *podmill.ContainerSpec) {
+				c := *s.Container
+				c.Lifecycle, s.Container = nil, &c
+			}
+			shows("", func(c *podmill.Container) { c.StopSignal = "SIGUSR1" }).breakIt(b, rt)
+		}},
 		"one stop at a time": stops("StopAgainWithShorterGrace", func(rt *Runtime) stop {
 			one := make(chan struct{}, 1)
 			return func(ctx context.Context, id string, grace time.Duration) error {

@@ -61,6 +61,7 @@ func runtimeTests() []runtimeTest {
 		{"RemoveStopsFirst", testRemoveStopsFirst},
 		{"NotFound", testNotFound},
 		{"StopObeysTheSignal", testStopObeysTheSignal},
+		{"StopSignal", testStopSignal},
 		{"StopKillsAfterTheGrace", testStopKillsAfterTheGrace},
 		{"StopWithoutGraceKills", testStopWithoutGraceKills},
 		{"StopAgainWithShorterGrace", testStopAgainWithShorterGrace},

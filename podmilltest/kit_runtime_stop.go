@@ -2,8 +2,11 @@ package podmilltest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
 )
@@ -63,6 +66,35 @@ func testStopObeysTheSignal(k *runtimeKit) {
 	})
 	if c := k.see(spec.Pod, container); c.State != podmill.StateExited || c.ExitCode != 143 {
 		k.Errorf("it is %v with code %d when StopContainer returns, want exited with 143", c.State, c.ExitCode)
+	}
+}
+
+// KEP-4960: a runtime that tells with which signal it stops a container stops it with that which the container asks for.
+func testStopSignal(k *runtimeKit) {
+	k.given("command that heeds a signal", k.Commands.Heeds != nil)
+	spec := k.pod()
+	signal, code := corev1.SIGUSR1, 7
+	c := k.container(spec, k.runSandbox(spec), k.Commands.Heeds(signal, code))
+	c.Container.Lifecycle = &corev1.Lifecycle{StopSignal: &signal}
+	id, err := k.Runtime.CreateContainer(k.ctx, c)
+	if refusal := (*podmill.ReasonError)(nil); errors.As(err, &refusal) {
+		k.Skipf("the runtime refuses it: %v", err)
+	}
+	k.ok("CreateContainer", err)
+	k.ok("StartContainer", k.Runtime.StartContainer(k.ctx, id))
+	k.ready(id)
+	switch got := k.see(spec.Pod, id).StopSignal; got {
+	case "":
+		k.Skip("the runtime does not tell with which signal it stops a container")
+	case string(signal):
+	default:
+		k.Errorf("it is to be stopped with %s, want %s", got, signal)
+	}
+	k.promptly("StopContainer", func() {
+		k.ok("StopContainer", k.Runtime.StopContainer(k.ctx, id, k.Patience))
+	})
+	if end := k.see(spec.Pod, id); end.State != podmill.StateExited || end.ExitCode != int32(code) {
+		k.Errorf("it is %v with code %d when StopContainer returns, want exited with %d", end.State, end.ExitCode, code)
 	}
 }
 
