@@ -4,8 +4,8 @@ import "time"
 
 // Kill asks for the end of a pod. The zero value is a plain removal with the pod's own grace period.
 type Kill struct {
-	// GracePeriodSeconds is instead of the pod's own grace period where it is not nil; 0 is at once. More than the pod has only its deletion
-	// can give it.
+	// GracePeriodSeconds is instead of the pod's own grace period where it is neither nil nor negative; 0 is at once. More than the pod has only its
+	// deletion can give it.
 	GracePeriodSeconds *int64
 	// Reason and Message are what the pod's final status says, such as "Evicted" or "DeadlineExceeded". Where Reason is
 	// empty the status is what the containers make it.

@@ -244,7 +244,7 @@ func deletion(pod *corev1.Pod) podmill.Kill {
 	return podmill.Kill{GracePeriodSeconds: pod.DeletionGracePeriodSeconds}
 }
 
-// grace is how long a kill gives a pod, in seconds. As in the API server, less than nothing is one second; what would not fit
+// grace is how long a kill gives a pod, in seconds. As in the API server, a deletion with less than nothing has one second; what would not fit
 // into a duration is as good as for ever.
 func grace(pod *corev1.Pod, k podmill.Kill) int64 {
 	g := int64(corev1.DefaultTerminationGracePeriodSeconds)
@@ -260,9 +260,10 @@ func grace(pod *corev1.Pod, k podmill.Kill) int64 {
 	return min(g, math.MaxInt32)
 }
 
-// atMostOwn is a kill with no longer grace than the pod's own. Only the pod's deletion can give it more.
+// atMostOwn is a kill with no longer grace than the pod's own, which less than nothing stands for, too: so an eviction is set up that leaves it to the pod. Only the
+// pod's deletion can give it more.
 func atMostOwn(pod *corev1.Pod, k podmill.Kill) podmill.Kill {
-	if pod != nil && k.GracePeriodSeconds != nil && *k.GracePeriodSeconds > grace(pod, podmill.Kill{}) {
+	if g := k.GracePeriodSeconds; pod != nil && g != nil && (*g < 0 || *g > grace(pod, podmill.Kill{})) {
 		k.GracePeriodSeconds = nil
 	}
 	return k
