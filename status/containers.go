@@ -61,7 +61,7 @@ func (cs *containers) status(spec *corev1.Container, old *corev1.ContainerStatus
 	if newest := cs.in.Seen.Container(spec.Name); newest != nil {
 		cs.observed(&status, newest, old)
 	} else {
-		cs.unobserved(&status, old)
+		cs.unobserved(&status, spec, old, k)
 	}
 	cs.wait(&status, spec, old, k)
 	cs.health(&status, spec, old, k)
@@ -162,7 +162,7 @@ func (cs *containers) observed(status *corev1.ContainerStatus, c *podmill.Contai
 
 // unobserved fills a status of a container that the runtime does not hold: it has not been created yet, or its dead instance was
 // collected, or it vanished.
-func (cs *containers) unobserved(status *corev1.ContainerStatus, old *corev1.ContainerStatus) {
+func (cs *containers) unobserved(status *corev1.ContainerStatus, spec *corev1.Container, old *corev1.ContainerStatus, k kind) {
 	if old.ContainerID != "" && old.Image != "" {
 		status.Image = old.Image // as the runtime called it
 	}
@@ -172,7 +172,8 @@ func (cs *containers) unobserved(status *corev1.ContainerStatus, old *corev1.Con
 		return
 	case old.State.Running != nil:
 		status.LastTerminationState.Terminated = vanished(old, "The container could not be located when the pod was deleted.  The container used to be Running")
-		if cs.in.Progress.Stopped || cs.in.Pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
+		again := k != ephemeralContainer && lifecycle.Restarts(cs.in.Pod, spec, kindOf(spec, k), lifecycle.ExitUnknown)
+		if cs.in.Progress.Stopped || !again {
 			status.State.Terminated = vanished(old, "The container could not be located when the pod was terminated")
 			return
 		}

@@ -67,6 +67,11 @@ var (
 	removed = &podmill.Termination{}
 )
 
+// policy gives a container a restart policy of its own.
+func policy(p corev1.ContainerRestartPolicy) ContainerOption {
+	return func(c *corev1.Container) { c.RestartPolicy = &p }
+}
+
 // withCondition is a pod whose source tells what somebody has said of it.
 func withCondition(pod *corev1.Pod, is corev1.ConditionStatus) *corev1.Pod {
 	return Edit(pod, func(p *corev1.Pod) {
@@ -166,6 +171,8 @@ func TestContainerStatus(t *testing.T) {
 		{"end is known and collected", status.Input{Pod: one, Seen: seen(), Progress: podmill.Progress{Stopped: true}, Last: told(corev1.PodRunning, wasTerminated("a", 0, 0))}, want{state: "terminated: Completed"}},
 		{"vanished and over", status.Input{Pod: one, Seen: seen(), Progress: podmill.Progress{Stopped: true}, Last: told(corev1.PodRunning, wasRunning("a", 1))}, want{state: "terminated: ContainerStatusUnknown", last: "terminated: ContainerStatusUnknown", code: 137, restarts: 1}},
 		{"vanished and will run again", status.Input{Pod: always, Seen: seen(), Last: told(corev1.PodRunning, wasRunning("a", 1))}, want{state: "waiting: ContainerCreating", last: "terminated: ContainerStatusUnknown", code: 137, restarts: 1}},
+		{"vanished, its own policy is Never", status.Input{Pod: Pod("default/p", Container("a", "x", policy("Never"))), Seen: seen(), Last: told(corev1.PodRunning, wasRunning("a", 1))}, want{state: "terminated: ContainerStatusUnknown", last: "terminated: ContainerStatusUnknown", code: 137, restarts: 1}},
+		{"vanished, its own policy is Always", status.Input{Pod: Pod("default/p", Container("a", "x", policy("Always")), Restart("Never")), Seen: seen(), Last: told(corev1.PodRunning, wasRunning("a", 1))}, want{state: "waiting: ContainerCreating", last: "terminated: ContainerStatusUnknown", code: 137, restarts: 1}},
 		// B013
 		{"never started, pod over", status.Input{Pod: withInit, Seen: seen(exited("i", 1)), Progress: podmill.Progress{Stopped: true}}, want{state: "waiting: PodInitializing"}},
 		// B043
