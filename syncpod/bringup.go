@@ -169,6 +169,7 @@ func (m *memory) conclude(start *Start, sandboxID string, o outcome) error {
 	switch {
 	case !o.until.IsZero():
 		m.held[BackoffKey(start.Container)] = Held{Until: o.until, Waiting: *o.waiting}
+		m.failed[name] = *o.waiting // while the next pull is under way, too
 	case o.waiting != nil:
 		m.failed[name] = *o.waiting
 	case o.err == nil && o.tried:

@@ -3,6 +3,7 @@ package syncpod
 // The kubelet's reasons: those of waiting containers, and those of events.
 const (
 	reasonCrashLoop    = "CrashLoopBackOff"
+	reasonImagePull    = "ErrImagePull"
 	reasonPullBackOff  = "ImagePullBackOff"
 	reasonRestartAll   = "RestartingAllContainers"
 	reasonConfigError  = "CreateContainerConfigError"

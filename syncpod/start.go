@@ -33,7 +33,11 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 		return err
 	})
 	if err != nil {
-		return u.failed(ctx, "ErrImagePull", err) // of which Images has told
+		o := u.failed(ctx, reasonImagePull, err)
+		if o.waiting != nil { // Images has told why; the kubelet says the reason again, in an event of its own
+			u.event(u.pod, c.Name, corev1.EventTypeWarning, eventFailed, "Error: "+o.waiting.Reason)
+		}
+		return o
 	}
 	volumes, err := u.withImages(ctx, c)
 	if err != nil {
