@@ -26,6 +26,9 @@ type hook struct {
 // maxHookOutput is how much of what a command says, in bytes, is told when it fails. What it says is bounded by the runtime.
 const maxHookOutput = 1 << 10
 
+// loopback is where a pod in the host's network is reached on a node of which no address is known.
+const loopback = "127.0.0.1"
+
 // errCut is the end of a sleep that was not slept out.
 var errCut = errors.New("container terminated before sleep hook finished")
 
@@ -80,19 +83,27 @@ func (s *Syncer) get(ctx context.Context, pod *corev1.Pod, h *hook) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.http.Do(request, 0)
-	if !errors.Is(err, http.ErrSchemeMismatch) {
+	if err = s.ask(request); !errors.Is(err, http.ErrSchemeMismatch) {
 		return err
 	}
 	request = request.Clone(ctx)
 	request.URL.Scheme = "http"
 	request.Header.Del("Authorization") // it was meant for nobody else on the way
-	if _, again := s.http.Do(request, 0); again != nil {
+	if again := s.ask(request); again != nil {
 		return err
 	}
-	s.event(pod, h.container.Name, corev1.EventTypeWarning, eventHookFallback, fmt.Sprintf(
+	s.event(pod, "", corev1.EventTypeWarning, eventHookFallback, fmt.Sprintf(
 		"request to HTTPS lifecycle hook %s got HTTP response, retry with HTTP succeeded", request.URL.Host))
 	return nil
+}
+
+// ask makes a request and returns an error if there was no answer, not even the begin of one.
+func (s *Syncer) ask(request *http.Request) error {
+	answer, err := s.http.Do(request, 0)
+	if answer != nil {
+		return nil
+	}
+	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -111,12 +122,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // addressOf returns the address of a container's pod, as its hooks and those of other containers reach it.
 func (s *Syncer) addressOf(hostNetwork bool, sandbox *podmill.Sandbox) string {
-	ips := sandbox.IPs
-	if hostNetwork {
-		ips = s.node.IPs
-	}
-	if len(ips) == 0 {
+	switch {
+	case hostNetwork && len(s.node.IPs) > 0:
+		return s.node.IPs[0]
+	case hostNetwork:
+		return loopback
+	case len(sandbox.IPs) > 0:
+		return sandbox.IPs[0]
+	default:
 		return ""
 	}
-	return ips[0]
 }

@@ -53,7 +53,7 @@ func (a *Answer) Redirect() bool {
 }
 
 // Do sends a request and reads its answer, within timeout and the request's context; a timeout of zero is none. An answer of
-// any status is no error; one that stops halfway is.
+// any status is no error; one that stops halfway is, and comes with what was read of it.
 func (c *Client) Do(req *http.Request, timeout time.Duration) (*Answer, error) {
 	client := http.Client{Transport: c.transport, CheckRedirect: sameHost, Timeout: timeout}
 	resp, err := client.Do(req)
@@ -63,9 +63,9 @@ func (c *Client) Do(req *http.Request, timeout time.Duration) (*Answer, error) {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody))
 	if err != nil {
-		return nil, fmt.Errorf("read the body: %w", err)
+		err = fmt.Errorf("read the body: %w", err)
 	}
-	return &Answer{Status: resp.StatusCode, Body: body}, nil
+	return &Answer{Status: resp.StatusCode, Body: body}, err
 }
 
 // sameHost lets a client follow a redirect within the host that it was sent to, whatever the port; so no pod makes the node fetch from
