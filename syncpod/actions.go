@@ -62,9 +62,9 @@ type Kill struct {
 	// Remove says that the instance was never started. Stopping it would not keep it from being started, by a call that is
 	// still under way; removing it does.
 	Remove bool
-	// Probe is the probe that failed, where that is the cause.
-	Probe podmill.ProbeType
-	Why   string // for the event, in the kubelet's words where it has any
+	// Failed says that the instance is stopped because it has failed, as a probe or its postStart hook has said, whatever code it will exit with.
+	Failed bool
+	Why    string // for the event, in the kubelet's words where it has any
 }
 
 // RunSandbox runs a new sandbox.

@@ -37,7 +37,8 @@ type Input struct {
 	Adopted map[string]string
 	// Health is, by container ID, how the containers are that are probed; any other is started.
 	Health map[string]podmill.Health
-	// Unhealthy are the IDs of containers that were stopped because a probe failed. They have failed, whatever their exit code says.
+	// Unhealthy are the IDs of containers that were stopped because a probe or their postStart hook had failed. They have failed, whatever their exit
+	// code says.
 	Unhealthy map[string]bool
 	// Hooks is, by container ID, how the hooks stand of which there is something to say.
 	Hooks map[string]Hooks

@@ -25,7 +25,7 @@ type memory struct {
 	adopted map[string]string
 	// held are the containers of which it is known when they can be tried again.
 	held map[string]Held
-	// unhealthy are the IDs of containers that were stopped because a probe failed.
+	// unhealthy are the IDs of containers that were stopped because they had failed.
 	unhealthy map[string]bool
 	keeper    *keeper
 	// end is how the pod was ending already, for a reason, when the agent was restarted.
@@ -142,13 +142,13 @@ func (m *memory) learnEnds(seen *podmill.RuntimePod, now time.Time) {
 	}
 }
 
-// condemned takes over which containers are stopped for their health, and forgets those of them that are gone.
+// condemned takes over which containers are stopped because they have failed, and forgets those of them that are gone.
 func (m *memory) condemned(kills []Kill, seen *podmill.RuntimePod) {
 	maps.DeleteFunc(m.unhealthy, func(id string, _ bool) bool {
 		return !anyOf(seen.Containers, func(c *podmill.Container) bool { return c.ID == id })
 	})
 	for i := range kills {
-		if k := &kills[i]; k.Probe != "" {
+		if k := &kills[i]; k.Failed {
 			m.unhealthy[k.ID] = true
 		}
 	}
@@ -172,31 +172,38 @@ func (m *memory) started(start *Start, sandboxID string) {
 }
 
 // waiting returns why containers wait: what the plan knows, what went wrong with those that it wants to start, and that a container which
-// runs without the success of its postStart hook is told as one that does not run yet.
+// runs without the success of its postStart hook is told as one that does not run yet; and so is one that starts again because it was stopped for a failure:
+// by its exit code alone it may be done for good.
 func (m *memory) waiting(
 	pod *corev1.Pod, seen *podmill.RuntimePod, a *Actions, hooked map[string]Hooks,
 ) map[string]corev1.ContainerStateWaiting {
-	if len(m.failed)+len(hooked) == 0 {
+	if len(m.failed)+len(hooked)+len(m.unhealthy) == 0 {
 		return a.Waiting
+	}
+	starting := corev1.ContainerStateWaiting{Reason: reasonCreating}
+	if len(pod.Spec.InitContainers) > 0 {
+		starting.Reason = reasonInitializing
 	}
 	all := map[string]corev1.ContainerStateWaiting{}
 	maps.Copy(all, a.Waiting)
 	for i := range a.Start {
-		if w, ok := m.failed[a.Start[i].Container.Name]; ok {
-			all[a.Start[i].Container.Name] = w
+		c := a.Start[i].Container
+		newest := seen.Container(c.Name)
+		if w, ok := m.failed[c.Name]; ok {
+			all[c.Name] = w
+		} else if newest != nil && m.unhealthy[newest.ID] && !lifecycle.Restarts(pod, c, a.Start[i].Kind, newest.ExitCode) {
+			all[c.Name] = starting
 		}
 	}
 	for c := range lifecycle.Containers(pod) {
 		newest := seen.Container(c.Name)
-		unstarted := newest != nil && newest.State == podmill.StateRunning && hooked[newest.ID].PostStart != ""
-		failed, ok := m.failed[c.Name]
-		switch {
-		case unstarted && ok:
+		if newest == nil || newest.State != podmill.StateRunning || hooked[newest.ID].PostStart == "" {
+			continue
+		}
+		if failed, ok := m.failed[c.Name]; ok {
 			all[c.Name] = failed
-		case unstarted && len(pod.Spec.InitContainers) > 0:
-			all[c.Name] = corev1.ContainerStateWaiting{Reason: reasonInitializing}
-		case unstarted:
-			all[c.Name] = corev1.ContainerStateWaiting{Reason: reasonCreating}
+		} else {
+			all[c.Name] = starting
 		}
 	}
 	return all

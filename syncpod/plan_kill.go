@@ -57,7 +57,7 @@ func (p *planner) killUnhealthy(spec *corev1.Container, kind lifecycle.Kind, c *
 	}
 	p.stop(c, grace, fmt.Sprintf("%s failed %s probe%s",
 		called(kind, c.Name), strings.ToLower(string(failed)), restarted(kind, lifecycle.RestartsOnFailure(p.Pod, spec, kind))))
-	p.Kill[len(p.Kill)-1].Probe = failed
+	p.Kill[len(p.Kill)-1].Failed = true
 }
 
 // unhooked reports that a container must not run on because its postStart hook has not succeeded and never will.
@@ -73,6 +73,7 @@ func (p *planner) killUnhooked(c *podmill.Container, grace time.Duration) {
 		why = "Nobody knows how the postStart hook of container " + c.Name + " ended"
 	}
 	p.stop(c, grace, why)
+	p.Kill[len(p.Kill)-1].Failed = true
 }
 
 // called is what the kubelet calls a container when it says why it kills it.
