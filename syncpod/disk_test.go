@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,46 +168,81 @@ func TestHosts(t *testing.T) {
 }
 
 func TestDeadlineOnlyComesNearer(t *testing.T) {
-	s := onDisk(t)
-	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	keep := func(in podmill.Termination) podmill.Termination {
-		k, err := onRoot(s.root).keeper("u-1") // as an agent that was restarted
-		must(t, err)
-		out, err := k.terminate(in)
-		must(t, err)
-		return out
-	}
-	first := podmill.Termination{Deadline: at(30), GracePeriodSeconds: 30}
-	if got := keep(first); got != first {
-		t.Errorf("first: %+v", got)
-	}
-	want := podmill.Termination{Deadline: at(30), GracePeriodSeconds: 30, Reason: "Evicted", Message: "memory"}
-	if got := keep(podmill.Termination{Deadline: at(300), GracePeriodSeconds: 300, Reason: "Evicted", Message: "memory"}); got != want {
-		t.Errorf("a later deadline with the first reason: %+v", got)
-	}
-	want.Deadline, want.GracePeriodSeconds = at(5), 1
-	if got := keep(podmill.Termination{Deadline: at(5), GracePeriodSeconds: 1, Reason: "Preempting"}); got != want {
-		t.Errorf("an earlier deadline, and another reason: %+v", got)
-	}
-	if got := keep(podmill.Termination{Deadline: at(60), GracePeriodSeconds: 60}); got != want {
-		t.Errorf("after a restart: %+v", got)
-	}
-	if got := tree(t, s.root); len(got) != 3 {
-		t.Errorf("something else is left: %v", got)
-	}
-
-	// What is there and cannot be read is replaced; where nothing can be kept, the termination goes on all the same.
-	must(t, os.WriteFile(filepath.Join(s.root, "pods", "u-1", "lifecycle.json"), []byte("{"), 0o600))
-	if got := keep(first); got != first {
-		t.Errorf("after a broken file: %+v", got)
-	}
-	s.root = filepath.Join(s.root, "pods", "u-1", "lifecycle.json")
-	k, err := onRoot(s.root).keeper("u-2")
-	must(t, err)
-	for range 2 { // it is tried again
-		if got, err := k.terminate(first); got != first || err == nil {
-			t.Errorf("where nothing can be kept: %+v, %v", got, err)
+	synctest.Test(t, func(t *testing.T) {
+		s := onDisk(t)
+		at := func(seconds int) time.Time { return time.Now().Add(time.Duration(seconds) * time.Second) }
+		want := podmill.Termination{Deadline: at(30), GracePeriodSeconds: 30}
+		keep := func(what string, in podmill.Termination) {
+			t.Helper()
+			k, err := onRoot(s.root).keeper("u-1") // as an agent that was restarted
+			must(t, err)
+			out, err := k.terminate(in)
+			must(t, err)
+			if diff := cmp.Diff(want, out); diff != "" {
+				t.Errorf("%s: %s", what, diff)
+			}
 		}
+		first := want
+		keep("first", first)
+		want.Reason, want.Message = "Evicted", "memory"
+		keep("a later deadline with the first reason", podmill.Termination{Deadline: at(300), GracePeriodSeconds: 300, Reason: "Evicted", Message: "memory"})
+		want.Deadline, want.GracePeriodSeconds = at(1), 1
+		keep("an earlier deadline, and another reason", podmill.Termination{Deadline: at(1), GracePeriodSeconds: 1, Reason: "Preempting"})
+		keep("after a restart", podmill.Termination{Deadline: at(60), GracePeriodSeconds: 60})
+		if got := tree(t, s.root); len(got) != 3 {
+			t.Errorf("something else is left: %v", got)
+		}
+
+		// What is there and cannot be read is replaced; where nothing can be kept, the termination goes on all the same.
+		must(t, os.WriteFile(filepath.Join(s.root, "pods", "u-1", "lifecycle.json"), []byte("{"), 0o600))
+		want = first
+		keep("after a broken file", first)
+		s.root = filepath.Join(s.root, "pods", "u-1", "lifecycle.json")
+		k, err := onRoot(s.root).keeper("u-2")
+		must(t, err)
+		for range 2 { // it is tried again
+			if got, err := k.terminate(first); got != first || err == nil {
+				t.Errorf("where nothing can be kept: %+v, %v", got, err)
+			}
+		}
+	})
+}
+
+// The clock was set while no agent ran, or will be: a deadline that was kept is never further away than its grace from the restart on, and a second restart does not give
+// that again.
+func TestAKeptDeadlineTrustsNoClock(t *testing.T) {
+	for name, clock := range map[string]struct{ kept, left time.Duration }{
+		"as it was":      {10 * time.Second, 10 * time.Second},
+		"set back":       {time.Hour, 30 * time.Second},
+		"set forward":    {-time.Hour, 0},
+		"set by decades": {-30 * 365 * 24 * time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := onDisk(t)
+				path := filepath.Join(s.root, "pods", "u-1", keptFile)
+				must(t, writeKept(path, &kept{Termination: &podmill.Termination{Deadline: time.Now().Add(clock.kept), GracePeriodSeconds: 30}}))
+				restart := func() podmill.Termination {
+					k, err := onRoot(s.root).keeper("u-1")
+					must(t, err)
+					got, err := k.terminate(podmill.Termination{Deadline: time.Now().Add(300 * time.Second), GracePeriodSeconds: 300})
+					must(t, err)
+					return got
+				}
+				deadline := time.Now().Add(clock.left)
+				for range 2 {
+					if got := restart(); !got.Deadline.Equal(deadline) || got.GracePeriodSeconds != 30 {
+						t.Errorf("%+v, want the deadline %v", got, deadline)
+					}
+					time.Sleep(clock.left / 2)
+				}
+			})
+		})
+	}
+	// Real time alone knows the two clocks apart.
+	k := keeper{kept: kept{Termination: &podmill.Termination{Deadline: time.Now().Add(10 * time.Second).Round(0), GracePeriodSeconds: 30}}}
+	if k.bound(time.Now()); !strings.Contains(k.Termination.Deadline.String(), " m=") {
+		t.Errorf("the deadline %v heeds a clock that is set from now on", k.Termination.Deadline)
 	}
 }
 

@@ -122,7 +122,6 @@ func recallOne(s *corev1.ContainerStatus) (r Record, ran bool) {
 	if end == nil && s.State.Running == nil {
 		end = s.LastTerminationState.Terminated
 	}
-	r.Reset = s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartAll
 	if end != nil {
 		r.ExitCode, r.FinishedAt = end.ExitCode, end.FinishedAt.Time
 	}

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,7 +17,7 @@ import (
 )
 
 // keptFile holds how far a pod is in its life, as far as neither a manifest nor the runtime can say that to an agent that was restarted
-// meanwhile.
+// meanwhile, nor the last status, which may be late.
 const keptFile = "lifecycle.json"
 
 // kept is what is in that file. Of hooks, it names one instance of each container, so it does not grow.
@@ -26,6 +28,8 @@ type kept struct {
 	PostStart map[string]string `json:"postStart,omitempty"`
 	// PreStop are, by container, the IDs of instances whose preStop hook is over: it has ended, or the grace that it had has.
 	PreStop map[string]string `json:"preStop,omitempty"`
+	// Reset are the names of containers that were removed to be started again with all others, and have not started yet.
+	Reset []string `json:"reset,omitempty"`
 }
 
 // keeper keeps one pod's [kept], in its file and here. It may be used concurrently: containers start, and their hooks end, side by side.
@@ -53,6 +57,7 @@ func (s *Syncer) keeper(uid types.UID) (*keeper, error) {
 	if dir != "" {
 		k.path = filepath.Join(dir, keptFile)
 		k.kept = readKept(k.path)
+		k.unwritten = k.bound(time.Now())
 	}
 	s.mu.Lock()
 	s.keepers[uid] = k
@@ -60,13 +65,26 @@ func (s *Syncer) keeper(uid types.UID) (*keeper, error) {
 	return k, nil
 }
 
+// bound has a deadline that was read count by the monotonic clock from now on, and not be further away than the grace that it was made of: what the wall
+// clock said when it was written may have been wrong, and it may be set again. It reports whether the deadline had to come nearer.
+func (k *keeper) bound(now time.Time) (nearer bool) {
+	t := k.Termination
+	if t == nil {
+		return false
+	}
+	left, most := t.Remaining(now), time.Duration(t.GracePeriodSeconds)*time.Second
+	t.Deadline = now.Add(min(left, most))
+	return left > most
+}
+
 // change makes a change and writes it down. It is made here also where that fails.
 func (k *keeper) change(change func(*kept)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	before := kept{Termination: k.Termination, PostStart: maps.Clone(k.PostStart), PreStop: maps.Clone(k.PreStop)}
+	before := kept{Termination: k.Termination, PostStart: maps.Clone(k.PostStart), PreStop: maps.Clone(k.PreStop), Reset: k.Reset}
 	change(&k.kept)
-	same := k.Termination == before.Termination && maps.Equal(k.PostStart, before.PostStart) && maps.Equal(k.PreStop, before.PreStop)
+	same := k.Termination == before.Termination && maps.Equal(k.PostStart, before.PostStart) && maps.Equal(k.PreStop, before.PreStop) &&
+		slices.Equal(k.Reset, before.Reset)
 	if same && !k.unwritten || k.path == "" {
 		return nil
 	}
@@ -90,17 +108,26 @@ func (k *keeper) terminate(t podmill.Termination) (podmill.Termination, error) {
 	return t, err
 }
 
-// live takes back a termination of a pod that is wanted again, and returns nil, or how the pod has to end in spite of that: an eviction and a deadline,
-// which have a reason, are not called off by a restart of the agent.
-func (k *keeper) live() (end *podmill.Kill, err error) {
-	err = k.change(func(kept *kept) {
-		if t := kept.Termination; t != nil && t.Reason != "" {
-			end = &podmill.Kill{GracePeriodSeconds: &t.GracePeriodSeconds, Reason: t.Reason, Message: t.Message}
-			return
-		}
-		kept.Termination = nil
-	})
-	return end, err
+// doomed returns how a pod has to end although it is wanted, nil if it has not: an eviction and a deadline, which have a reason, are not called off by a
+// restart of the agent.
+func (k *keeper) doomed() *podmill.Kill {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t := k.Termination; t != nil && t.Reason != "" {
+		return &podmill.Kill{GracePeriodSeconds: &t.GracePeriodSeconds, Reason: t.Reason, Message: t.Message}
+	}
+	return nil
+}
+
+// live takes back a termination of a pod that is wanted again, and is not over: its deadline is not that of its next end.
+func (k *keeper) live() error {
+	k.mu.Lock()
+	lives := k.Termination == nil
+	k.mu.Unlock()
+	if lives {
+		return nil
+	}
+	return k.change(func(kept *kept) { kept.Termination = nil })
 }
 
 // postStartBegins keeps that the postStart hook of an instance will run.
@@ -126,6 +153,11 @@ func (k *keeper) preStopOver(container, id string) error {
 		}
 		kept.PreStop[container] = id
 	})
+}
+
+// resets keeps which containers have to start again with all others.
+func (k *keeper) resets(containers []string) error {
+	return k.change(func(kept *kept) { kept.Reset = containers })
 }
 
 // hooks returns, by container ID, what is kept of hooks.

@@ -2,6 +2,7 @@ package syncpod
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,12 +50,7 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 	if m != nil {
 		return m, nil
 	}
-	// It may have been put back while no agent ran, before the one that ran last had ended it. That end's deadline is not the next one's.
 	keeper, err := s.keeper(pod.UID)
-	if err != nil {
-		return nil, err
-	}
-	end, err := keeper.live()
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +59,11 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		return nil, err
 	}
 	known := recall(&pod.Status)
+	for _, name := range keeper.Reset {
+		r := known[name]
+		r.Reset = true
+		known[name] = r
+	}
 	m = &memory{
 		// That a pod which has run was not heard of so far is not enough to believe that it is gone: one that is never restarted would have failed
 		// for good. So it is looked at first.
@@ -76,7 +77,7 @@ func (s *Syncer) remember(pod *corev1.Pod) (*memory, error) {
 		held:      map[string]Held{},
 		unhealthy: map[string]bool{},
 		keeper:    keeper,
-		end:       end,
+		end:       keeper.doomed(),
 		unhooked:  map[string]bool{},
 		failed:    map[string]corev1.ContainerStateWaiting{},
 		told:      map[string]uint32{},
@@ -162,6 +163,18 @@ func (m *memory) reset(pod *corev1.Pod) {
 			m.known[c.Name] = r
 		}
 	}
+}
+
+// keepResets keeps which containers have still to start with all others.
+func (m *memory) keepResets() error {
+	var names []string
+	for name, r := range m.known {
+		if r.Reset {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return m.keeper.resets(names)
 }
 
 // started takes over that a container was started, in case that it is gone before anyone looks.

@@ -10,7 +10,8 @@ import (
 // All containers of a pod restart in its sandbox when one of them ends as its rule RestartAllContainers says (KEP-5532): also those that are done,
 // and the init containers before the others. What runs is killed at once, without preStop hooks; then all instances are removed, those
 // that asked for it last, so that an agent which comes to it in the middle finds the reason; then the pod starts as a new one does, but for
-// the counts of restarts and the back-offs, which go on. Ephemeral containers are left alone.
+// the counts of restarts and the back-offs, which go on. Which have still to start is kept in the pod's directory: an agent that is restarted meanwhile
+// finds nothing else that tells. Ephemeral containers are left alone.
 
 // restartAll does the next step of such a restart, and reports whether there was one to do.
 func (p *planner) restartAll() bool {
@@ -39,8 +40,7 @@ func (p *planner) restartAll() bool {
 	return true
 }
 
-// tellReset says of the containers that were removed, and have not started yet, what they wait for, in the kubelet's words. By that, an agent which
-// was restarted meanwhile knows that they have to start.
+// tellReset says of the containers that were removed, and have not started yet, what they wait for, in the kubelet's words.
 func (p *planner) tellReset() {
 	for c := range lifecycle.Containers(p.Pod) {
 		if p.Known[c.Name].Reset && p.Seen.Container(c.Name) == nil && p.Waiting[c.Name].Reason == "" {

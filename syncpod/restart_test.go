@@ -2,6 +2,8 @@ package syncpod_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,19 +20,9 @@ import (
 // KEP-5532: all containers run again in the same sandbox, the init container first, and all counts rise.
 func TestAllContainersRestart(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		never := corev1.ContainerRestartPolicyNever
 		pod := podmilltest.Pod("shop/job", podmilltest.Restart(corev1.RestartPolicyNever),
 			podmilltest.InitContainer("setup", "img:1", podmilltest.Runs("exit 0")),
-			podmilltest.Container("train", "img:1"),
-			podmilltest.Container("watcher", "img:1", func(c *corev1.Container) {
-				c.RestartPolicy = &never
-				c.RestartPolicyRules = []corev1.ContainerRestartRule{{
-					Action: corev1.ContainerRestartRuleActionRestartAllContainers,
-					ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
-						Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{88},
-					},
-				}}
-			}))
+			podmilltest.Container("train", "img:1"), podmilltest.Container("watcher", "img:1", restartsAllOn(88)))
 		r.work(pod, 10*time.Second)
 		r.rt.KillProcess(pod.UID, "watcher", 88)
 		r.work(pod, time.Minute)
@@ -45,6 +37,78 @@ func TestAllContainersRestart(t *testing.T) {
 			t.Errorf("%s still waits: %v", name, w)
 		}
 	})
+}
+
+// An agent that is restarted while all containers restart goes on, although the last status that was told says that they run: nothing of a pod that is
+// never restarted is taken for lost.
+func TestAllContainersRestartOverARestartOfTheAgent(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/job", podmilltest.Restart(corev1.RestartPolicyNever),
+			podmilltest.InitContainer("setup", "img:1", podmilltest.Runs("sleep 3")),
+			podmilltest.Container("train", "img:1"), podmilltest.Container("watcher", "img:1", restartsAllOn(88)))
+		r.work(pod, 10*time.Second)
+		r.rt.KillProcess(pod.UID, "watcher", 88)
+		r.work(pod, time.Second) // the init container runs again
+		pod.Status = corev1.PodStatus{
+			Phase:                 corev1.PodRunning,
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "setup", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "train", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+				{Name: "watcher", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+			},
+		}
+		r.restart()
+		if finished := r.work(pod, 10*time.Second); finished {
+			t.Errorf("it is over\n%s", r.story())
+		}
+		if diff := cmp.Diff([]string{"setup#1 exited", "train#1 running", "watcher#1 running"}, r.states(pod)); diff != "" {
+			t.Errorf("(-want +got):\n%s\n%s", diff, r.story())
+		}
+		r.rt.RemoveBehindBack(pod.UID, "train") // which is another thing, and the end of it
+		r.restart()
+		pod.Status.ContainerStatuses[0].RestartCount = 1
+		r.work(pod, 10*time.Second)
+		if diff := cmp.Diff([]string{"setup#1 exited", "watcher#1 running"}, r.states(pod)); diff != "" {
+			t.Errorf("it is not kept that all have started (-want +got):\n%s\n%s", diff, r.story())
+		}
+	})
+}
+
+// Where it cannot be kept that all containers have to start, what tells that stays.
+func TestNoRestartOfAllIsUnrecorded(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/job", podmilltest.Restart(corev1.RestartPolicyNever),
+			podmilltest.Container("train", "img:1"), podmilltest.Container("watcher", "img:1", restartsAllOn(88)))
+		r.work(pod, 10*time.Second)
+		kept := filepath.Join(r.root, "lib", "pods", string(pod.UID), "lifecycle.json")
+		if err := os.MkdirAll(filepath.Join(kept, "x"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		r.rt.KillProcess(pod.UID, "watcher", 88)
+		r.work(pod, 10*time.Second)
+		if diff := cmp.Diff([]string{"watcher#0 exited"}, r.states(pod)); diff != "" {
+			t.Errorf("(-want +got):\n%s\n%s", diff, r.story())
+		}
+		if err := os.RemoveAll(kept); err != nil {
+			t.Fatal(err)
+		}
+		r.work(pod, 10*time.Second)
+		if diff := cmp.Diff([]string{"train#1 running", "watcher#1 running"}, r.states(pod)); diff != "" {
+			t.Errorf("(-want +got):\n%s\n%s", diff, r.story())
+		}
+	})
+}
+
+// restartsAllOn gives a container the rule that all restart when it ends with a code.
+func restartsAllOn(code int32) podmilltest.ContainerOption {
+	return func(c *corev1.Container) {
+		never := corev1.ContainerRestartPolicyNever
+		c.RestartPolicy = &never
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{code}},
+		}}
+	}
 }
 
 // An ephemeral container shares the processes of its target, and waits where there is none.
@@ -120,6 +184,17 @@ func TestAPullIsTriedAgainWhenItsBackOffIsOver(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"web#0 running"}, r.states(pod)); diff != "" || strings.Contains(r.story(), "error:") {
 			t.Errorf("%s\n%s", diff, r.story())
+		}
+	})
+}
+
+// KEP-5593: a container that crashes again and again waits no longer than the lower maximum says.
+func TestALowerMaximumOfRestartDelays(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.restart(syncpod.WithMaxRestartDelay(2 * time.Second))
+		r.work(podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Runs("exit 1"))), 20*time.Second)
+		if n := r.rt.Log().Count(podmilltest.OpStartContainer); n < 9 {
+			t.Errorf("%d starts in 20 s, want one every 2 s\n%s", n, r.story())
 		}
 	})
 }

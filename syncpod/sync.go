@@ -97,6 +97,7 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 		return nil, err
 	}
 	m.learn(pod, seen, time.Now())
+	logFailure(ctx, pod, "after a restart of the agent containers may start once more that have started together", m.keepResets())
 	hooked := m.hooks(hooks)
 	health := s.health(pod, seen, hooked)
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
@@ -105,6 +106,12 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 		Active: m.active, Known: m.known, Ended: m.ended, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff,
 		Health: health, Unhealthy: m.unhealthy, Hooks: hooked,
 	}, time.Now())}
+	if now.End == nil {
+		// It may have been put back while no agent ran, before the one that ran last had ended it. One that is over goes on with that end.
+		if err := m.keeper.live(); err != nil {
+			return nil, err
+		}
+	}
 	now.refused = s.withhold(pod, m, &now.Actions)
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
@@ -191,6 +198,9 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, hooks *bes
 	}
 	if now.Reset {
 		m.reset(pod)
+		if err := m.keepResets(); err != nil {
+			return errors.Join(failed, err) // what says why all start again stays until that is kept
+		}
 	}
 	return errors.Join(failed, s.removeDead(ctx, pod, now.Remove))
 }
