@@ -59,6 +59,43 @@ func TestALivenessFailureKillsAtOnce(t *testing.T) {
 	})
 }
 
+// B042: a container whose startup probe has never succeeded has not started, nor is it ready, before and after a restart of the agent, and then it goes on as any other.
+func TestAStartupProbeThatNeverSucceededOverARestart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("web", static, Container("server", "busybox:1", func(c *corev1.Container) {
+			c.StartupProbe = &corev1.Probe{
+				ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: Script("cat /tmp/started")}},
+				PeriodSeconds: 2, TimeoutSeconds: 1, FailureThreshold: 100, SuccessThreshold: 1,
+			}
+		}))
+		started := func(want bool) {
+			t.Helper()
+			p := w.wantPhase(pod, corev1.PodRunning)
+			if s := p.Status.ContainerStatuses[0]; s.State.Running == nil || *s.Started != want || s.Ready != want || s.RestartCount != 0 {
+				t.Errorf("started is not %v: %+v", want, s)
+			}
+		}
+		w.start()
+		w.file.Replace(pod)
+		w.pass(5 * time.Second)
+		started(false)
+		w.start()
+		for range 10 {
+			w.pass(time.Second / 2)
+			started(false)
+		}
+		seen, err := w.rt.InspectPod(t.Context(), pod.UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.rt.Exec(t.Context(), seen.Container("server").ID, Script("echo yes > /tmp/started")); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(3 * time.Second)
+		started(true)
+	})
+}
+
 // killWatch tells of the calls that stop a container.
 type killWatch struct {
 	podmill.Runtime

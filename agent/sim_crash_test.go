@@ -76,6 +76,15 @@ var crashStories = []struct {
 		s.endBy(s.pods["web"], 10*time.Second)
 		s.pass(30 * time.Second)
 	}},
+	{"a restart of all containers", func(s *sim) {
+		deaf := Runs("trap '' TERM; sleep inf")
+		s.want(other, s.simPod("web", other, Restart(corev1.RestartPolicyNever), Label(willRun, "yes"),
+			InitContainer("init", "busybox:1", Runs("sleep 1; exit 0")), Sidecar("side", "busybox:1", deaf), Container("app", "busybox:1", deaf),
+			Container("asks", "busybox:1", rule(corev1.ContainerRestartRuleActionRestartAllContainers, 88))))
+		s.pass(10 * time.Second)
+		s.rt.KillProcess("web", "asks", 88)
+		s.pass(20 * time.Second)
+	}},
 	{"a sandbox that dies, and a reboot", func(s *sim) {
 		s.want(fromFile, s.simPod("web", fromFile, withAll))
 		s.pass(10 * time.Second)

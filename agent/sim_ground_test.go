@@ -231,10 +231,17 @@ func (g *ground) StopContainer(ctx context.Context, id string, grace time.Durati
 // RemoveContainer implements [podmill.ContainerRunner].
 func (g *ground) RemoveContainer(ctx context.Context, id string) error {
 	i := g.p.instance(id)
-	g.judge(ctx, func(s *sim) { s.judgeTakeAway(g.p, i.pod, "RemoveContainer", func(o *instance) bool { return o == i }) })
+	g.judge(ctx, func(s *sim) {
+		s.judgeTakeAway(g.p, i.pod, "RemoveContainer", func(o *instance) bool { return o == i })
+		s.judgeReason(i)
+	})
 	_, err := g.do(ctx, OpRemoveContainer, i.pod, i.name, func(ctx context.Context) (string, error) {
 		g.p.look()
-		return "", g.Runtime.RemoveContainer(ctx, id)
+		err := g.Runtime.RemoveContainer(ctx, id)
+		if err == nil {
+			g.p.restarted(i)
+		}
+		return "", err
 	})
 	return err
 }

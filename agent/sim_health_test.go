@@ -73,17 +73,29 @@ func hooked(c *corev1.Container) {
 	}
 }
 
-// ruled gives a container a policy of its own.
+// ruled gives a container a policy of its own, and perhaps a rule.
 func ruled(rng *rand.Rand) ContainerOption {
+	action := pick(rng, []corev1.ContainerRestartRuleAction{
+		"", corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers,
+	})
+	return func(c *corev1.Container) {
+		if never := corev1.ContainerRestartPolicyNever; action == "" {
+			c.RestartPolicy = &never
+		} else {
+			rule(action, 1, 3)(c)
+		}
+	}
+}
+
+// rule gives a container that does not restart a rule for some codes.
+func rule(action corev1.ContainerRestartRuleAction, codes ...int32) ContainerOption {
 	return func(c *corev1.Container) {
 		never := corev1.ContainerRestartPolicyNever
 		c.RestartPolicy = &never
-		if chance(rng, 2) {
-			c.RestartPolicyRules = []corev1.ContainerRestartRule{{
-				Action:    corev1.ContainerRestartRuleActionRestart,
-				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{1, 3}},
-			}}
-		}
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action:    action,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: codes},
+		}}
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *sim) judgeStart(p *process, i *instance) {
 // judgeOrder judges that a container has its turn.
 func (s *sim) judgeOrder(sp *simPod, i *instance) {
 	had := func(name string, is func(*instance) bool) (yes bool) {
-		s.each(sp.pod.UID, func(o *instance) { yes = yes || o.name == name && o.sandbox == i.sandbox && o.ran && is(o) })
+		s.each(sp.pod.UID, func(o *instance) { yes = yes || o.name == name && o.sandbox == i.sandbox && o.ran && !o.past && is(o) })
 		return yes
 	}
 	anyone := func(*instance) bool { return true }
@@ -140,6 +140,22 @@ func (s *sim) judgeTakeAway(p *process, uid types.UID, what string, which func(*
 	})
 }
 
+// judgeReason judges that the reason for a restart of all containers is removed: it is the last to go.
+func (s *sim) judgeReason(i *instance) {
+	sp := s.pods[i.pod]
+	if sp == nil || !s.honest || s.loose(sp) || !i.life.until.IsZero() || s.newest(sp, i.life, i.name) != i {
+		return
+	}
+	if spec := s.spec(sp, i.name); spec == nil || !s.asks(sp, i.life, spec) {
+		return
+	}
+	s.each(i.pod, func(o *instance) {
+		if spec := s.spec(sp, o.name); !o.gone && o.ran && o.life == i.life && spec != nil && !s.asks(sp, i.life, spec) {
+			s.breach(3, "RemoveContainer of %s#%d of %s, for which all restart, before %s#%d", i.name, i.attempt, sp.ref(), o.name, o.attempt)
+		}
+	})
+}
+
 // floor is the least that a container gets to stop in, unless it is told to stop at once.
 const floor = 2 * time.Second
 
@@ -159,7 +175,7 @@ func (s *sim) judgeStop(p *process, i *instance, grace time.Duration) {
 		}
 		return
 	}
-	if s.over(sp, l) || sp.pod.Spec.ActiveDeadlineSeconds != nil || i.unhealthy {
+	if s.over(sp, l) || s.restartsAll(sp, l) || sp.pod.Spec.ActiveDeadlineSeconds != nil || i.unhealthy {
 		return // it began to end earlier, by itself
 	}
 	asked := p.asked[i.id]
@@ -202,7 +218,7 @@ func (s *sim) reason(sp *simPod, i *instance) bool {
 	}
 	own := slices.ContainsFunc(seen.Sandboxes, func(b podmill.Sandbox) bool { return b.Ready && b.ID == i.sandbox })
 	return spec == nil || i.unhealthy || s.unhooked(spec, i) || sp.pod.Spec.ActiveDeadlineSeconds != nil || spec.Image != i.image || newest != i || !own || ready != 1 ||
-		!sp.edited.Before(i.startedAt) || !sp.touched.Before(i.startedAt) || s.over(sp, sp.life()) || sp.unsure || s.histories[i.pod].final(sp)
+		!sp.edited.Before(i.startedAt) || !sp.touched.Before(i.startedAt) || s.over(sp, sp.life()) || s.restartsAll(sp, sp.life()) || sp.unsure || s.histories[i.pod].final(sp)
 }
 
 func (s *sim) spec(sp *simPod, name string) *corev1.Container {

@@ -51,6 +51,7 @@ type instance struct {
 	ran         bool
 	startedAt   time.Time
 	gone        bool
+	past        bool // it was removed to be started again with all others
 	code        int32
 	passed      map[string]time.Time // when a probe or hook last succeeded, by what it is
 	unhealthy   bool                 // its liveness or startup probe has failed
@@ -229,7 +230,7 @@ func (s *sim) each(uid types.UID, f func(*instance)) {
 // newest returns the newest instance of a container in one of the pod's lives that ever ran, nil if there is none. Callers hold mu.
 func (s *sim) newest(sp *simPod, in *life, name string) (newest *instance) {
 	s.each(sp.pod.UID, func(i *instance) {
-		if i.name == name && i.ran && i.life == in && (newest == nil || i.attempt > newest.attempt) {
+		if i.name == name && i.ran && i.life == in && !i.past && (newest == nil || i.attempt > newest.attempt) {
 			newest = i
 		}
 	})
@@ -238,6 +239,9 @@ func (s *sim) newest(sp *simPod, in *life, name string) (newest *instance) {
 
 // over reports that a pod's work in one of its lives is done by itself, whatever its source wants. Callers hold mu.
 func (s *sim) over(sp *simPod, in *life) bool {
+	if s.restartsAll(sp, in) {
+		return false
+	}
 	done := true
 	for c, kind := range lifecycle.Containers(sp.pod) {
 		i := s.newest(sp, in, c.Name)
@@ -251,6 +255,36 @@ func (s *sim) over(sp *simPod, in *life) bool {
 		}
 	}
 	return done
+}
+
+// asks reports that a container has ended in such a way that all of its pod restart. Callers hold mu.
+func (s *sim) asks(sp *simPod, in *life, c *corev1.Container) bool {
+	i := s.newest(sp, in, c.Name)
+	return i != nil && !i.running() && i.state != podmill.StateUnknown && lifecycle.RestartsAll(c, i.exitCode())
+}
+
+// restartsAll reports that all containers of a pod are to restart. Callers hold mu.
+func (s *sim) restartsAll(sp *simPod, in *life) bool {
+	for c := range lifecycle.Containers(sp.pod) {
+		if s.asks(sp, in, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// restarted notes that the reason for a restart of all was removed: what was before is past.
+func (s *sim) restarted(reason *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sp := s.pods[reason.pod]
+	if sp == nil || !reason.life.until.IsZero() {
+		return
+	}
+	if spec := s.spec(sp, reason.name); spec == nil || s.newest(sp, reason.life, reason.name) != reason || !s.asks(sp, reason.life, spec) {
+		return
+	}
+	s.each(reason.pod, func(i *instance) { i.past = i.past || i == reason || i.gone })
 }
 
 // exitCode is what is known of an end.

@@ -42,15 +42,16 @@ func tell(t *testing.T, file string) {
 	if !ok1 || !ok2 || !strings.Contains(prose, "Source:") {
 		t.Fatal("a story has prose that names its source, pods and a script")
 	}
-	root := t.TempDir()
+	root, web := t.TempDir(), newStoryServer()
+	defer web.Close()
 	var got string
 	synctest.Test(t, func(t *testing.T) {
-		s := newStory(t, root, pods, script)
+		s := newStory(t, root, web, pods, script)
 		for line := range strings.Lines(script) {
 			s.line(strings.TrimSpace(line))
 		}
 		s.stop()
-		got = s.tell()
+		got = strings.ReplaceAll(s.tell(), web.port(), "PORT")
 	})
 	if *update {
 		text := prose + "\n-- pods --\n" + pods + "\n-- script --\n" + strings.TrimRight(script, "\n") + "\n\n-- story --\n" + got

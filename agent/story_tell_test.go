@@ -114,7 +114,8 @@ func ordered(lines []said) []said {
 }
 
 // hoist moves the last of these lines up, if it is an event that comes from beside what the others tell of: the event of a stop goes to before
-// what is told of the preStop hook, and that of a probe to behind the probe.
+// what is told of the preStop hook, and that of a probe to behind the probe, of which nothing is told where it
+// goes over the network, or the start.
 func hoist(lines []said) {
 	for i := len(lines) - 1; i > 0; i-- {
 		a, b := &lines[i-1], &lines[i]
@@ -123,7 +124,7 @@ func hoist(lines []said) {
 		case strings.HasPrefix(b.say, "Normal Killing: Stopping"):
 			before = strings.HasPrefix(a.say, "Exec ") || strings.HasPrefix(a.say, "Warning FailedPreStopHook")
 		case strings.HasPrefix(b.say, "Warning Unhealthy"):
-			before = !strings.HasPrefix(a.say, "Exec ") && !strings.HasPrefix(a.say, "fault: ")
+			before = !strings.HasPrefix(a.say, "Exec ") && !strings.HasPrefix(a.say, "fault: ") && !strings.HasPrefix(a.say, "Normal Started")
 		}
 		if !before || a.container != b.container {
 			return

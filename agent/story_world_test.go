@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -19,6 +20,7 @@ import (
 	. "github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podspec"
 	"github.com/podmill/podmill/podworkers"
+	"github.com/podmill/podmill/probe"
 )
 
 // story is a world in which a script is acted: an API server that is simple, a directory of manifests, a runtime in memory, and an agent.
@@ -32,12 +34,14 @@ type story struct {
 	statuses  map[string]corev1.PodStatus // the newest of each pod
 	told      []corev1.PodStatus
 	root      string
+	web       *storyServer
+	objects   *Objects
 	agent     *agent.Agent
 	end       func()
 }
 
-func newStory(t *testing.T, root, pods, script string) *story {
-	s := &story{T: t, root: root, versions: map[string][]*corev1.Pod{}, wanted: map[string]*corev1.Pod{}, statuses: map[string]corev1.PodStatus{}}
+func newStory(t *testing.T, root string, web *storyServer, pods, script string) *story {
+	s := &story{T: t, root: root, web: web, objects: NewObjects(), versions: map[string][]*corev1.Pod{}, wanted: map[string]*corev1.Pod{}, statuses: map[string]corev1.PodStatus{}}
 	opts := []Option{
 		WithLatency(OpRunSandbox, 200*time.Millisecond), WithLatency(OpCreateContainer, 20*time.Millisecond), WithLatency(OpStartContainer, 10*time.Millisecond),
 		WithImages(ScriptImage("app:1", "sleep inf"), ScriptImage("app:2", "sleep inf")),
@@ -57,7 +61,7 @@ func newStory(t *testing.T, root, pods, script string) *story {
 	s.api, s.file = NewPodSource("api"), NewPodSource("file")
 	s.api.Replace()
 	s.file.Replace()
-	for _, doc := range strings.Split(pods, "\n---\n") {
+	for _, doc := range strings.Split(strings.ReplaceAll(pods, "PORT", web.port()), "\n---\n") {
 		pod := &corev1.Pod{}
 		if err := yaml.UnmarshalStrict([]byte(doc), pod); err != nil {
 			t.Fatal(err)
@@ -89,8 +93,8 @@ func (s *story) start() {
 		source.Replace(pods...)
 	}
 	a, err := agent.New(s.faults, s.root, []podmill.PodSource{s.api, s.file},
-		agent.WithEvents(s), agent.WithStatusSink(s), agent.WithObjects(NewObjects()),
-		agent.WithWorkerOptions(podworkers.WithRandom(func() float64 { return 0 })))
+		agent.WithEvents(s), agent.WithStatusSink(s), agent.WithObjects(s.objects),
+		agent.WithProbeOptions(probe.WithGRPC(s.web.check)), agent.WithWorkerOptions(podworkers.WithRandom(func() float64 { return 0 })))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -188,9 +192,15 @@ func (s *story) line(line string) {
 //	lose-reply OP CONTAINER|- TIMES       or fail when they have done their work
 //	heal                     no calls fail any more
 //	registry IMAGE TAKES [ERROR]          what pulling an image is like
+//	config-map NAME          there is one from now on
+//	answer PATH|SERVICE CODE              what the server at 127.0.0.1:PORT answers: an HTTP status, or that of gRPC's health checks
 func (s *story) do(w []string) bool {
 	switch w[0] {
 	case "registry":
+	case "config-map":
+		s.objects.SetConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: w[1]}})
+	case "answer":
+		s.web.answer(w[1], w[2])
 	case "pass":
 		d, err := time.ParseDuration(w[1])
 		if err != nil {
