@@ -237,7 +237,10 @@ func (n *node) seen(uid types.UID) *podmill.RuntimePod {
 // gone waits until nothing is left of a pod: runtime, directories, mounts, cgroups.
 func (n *node) gone(pod *corev1.Pod) {
 	n.Helper()
-	n.eventually("pod "+pod.Name+" is gone from the runtime", func() bool { return n.seen(pod.UID).Empty() })
+	n.eventually("pod "+pod.Name+" is gone from the runtime", func() bool {
+		seen, err := n.runtime.InspectPod(n.Context(), pod.UID) // of which containerd fails while a sandbox goes
+		return err == nil && seen.Empty()
+	})
 	n.eventually("pod "+pod.Name+" is gone from disk", func() bool {
 		left, _ := filepath.Glob(filepath.Join(n.root, "pods", string(pod.UID)))
 		logs, _ := filepath.Glob(filepath.Join(n.root, "log", "pods", "*_"+string(pod.UID)))

@@ -40,6 +40,7 @@ func TestHooksOnContainerd(t *testing.T) {
 		{"exec", `{postStart: {exec: {command: [sh, -c, "sleep 0.5; echo postStart >> /diary/all"]}}, preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all"]}}}`,
 			serves, "20", []string{"started", "postStart", "preStop", "stopped"}, 0, 15 * time.Second},
 		{"httpGet and sleep", `{postStart: {sleep: {seconds: 1}}, preStop: {httpGet: {port: web, path: /}}}`, serves, "20", []string{"started", "stopped"}, 0, 15 * time.Second},
+		{"sleep", `{preStop: {sleep: {seconds: 2}}}`, serves, "20", []string{"started", "stopped"}, 2 * time.Second, 15 * time.Second},
 		{"cut by the grace", `{preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all; sleep 1000"]}}}`, serves, "3",
 			[]string{"started", "preStop", "stopped"}, 3 * time.Second, 12 * time.Second},
 	} {

@@ -66,6 +66,24 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 }
 
+// An agent that is killed while an init container runs finds it again: it runs once, and what follows starts when it has succeeded.
+func TestKilledDuringInit(t *testing.T) {
+	t.Parallel()
+	n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
+	n.write("pod.yaml", diary("init", "Never", dir, []string{"first: say first begins; sleep 3; say first ends", "second: say second"}, []string{"main: serve"}))
+	n.start()
+	n.wantDiary(dir, "first begins")
+	n.crash()
+	n.start()
+	pod := n.reaches("init", "is ready", ready)
+	n.wantDiary(dir, "first begins", "first ends", "second", "main serves")
+	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+		if c.RestartCount != 0 {
+			t.Errorf("%s was restarted %d times", c.Name, c.RestartCount)
+		}
+	}
+}
+
 // interrupted is a node whose agent reaches the runtime through a proxy at first.
 type interrupted struct {
 	*node
