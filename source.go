@@ -16,8 +16,9 @@ type PodSource interface {
 	// Name is the source's name for logs and, as the kubelet's annotation kubernetes.io/config.source, for tools: "file",
 	// "http", "api".
 	Name() string
-	// Run calls deliver with every change until ctx ends, from one goroutine. The first delivery is a Replace, and only once
-	// the whole set is known: until then the source is not synced, and nothing that might be its own is stopped. deliver
+	// Run calls deliver with every change until ctx ends, from one goroutine. The source is synced with its first Replace, which comes only once
+	// the whole set is known: until then nothing that might be its own is stopped. Before it come at most Upserts, of pods that are
+	// known from earlier. deliver
 	// may block for a moment and keeps the pods, which are read-only from then on. An error before ctx ends means that the source has
 	// given up; what was delivered stays as it is.
 	Run(ctx context.Context, deliver func(PodUpdate)) error

@@ -10,8 +10,8 @@ import (
 	"github.com/podmill/podmill/internal/lifecycle"
 )
 
-// remembering is a source whose pods come with the statuses that the agent knew before it was restarted. Only the first
-// Replace is looked at: a pod that comes later is a new one, even if it has the UID of one that is over.
+// remembering is a source whose pods come with the statuses that the agent knew before it was restarted, until the first Replace and with it: a pod that comes
+// later is a new one, even if it has the UID of one that is over.
 type remembering struct {
 	podmill.PodSource
 	statuses map[types.UID]corev1.PodStatus
@@ -19,12 +19,12 @@ type remembering struct {
 
 // Run delivers what the source delivers.
 func (s *remembering) Run(ctx context.Context, deliver func(podmill.PodUpdate)) error {
-	first := true
+	synced := false
 	return s.PodSource.Run(ctx, func(u podmill.PodUpdate) {
-		if first && u.Op == podmill.ReplacePods {
+		if !synced && u.Op != podmill.DeletePods {
 			u.Pods = s.recall(u.Pods)
-			first = false
 		}
+		synced = synced || u.Op == podmill.ReplacePods
 		deliver(u)
 	})
 }

@@ -33,7 +33,7 @@ func PodSourceTest(t *testing.T, newEnv func(t *testing.T) PodSourceEnv) {
 		name string
 		run  func(k *sourceKit)
 	}{
-		{"ReplaceComesFirst", testSourceReplaceComesFirst},
+		{"TheFirstReplaceIsWhole", testSourceFirstReplaceIsWhole},
 		{"AnEmptySetIsASet", testSourceAnEmptySetIsASet},
 		{"ChangesFollow", testSourceChangesFollow},
 		{"IdentityOutlivesARun", testSourceIdentityOutlivesARun},
@@ -74,6 +74,7 @@ type listener struct {
 	updates []podmill.PodUpdate
 	copies  []podmill.PodUpdate // as they were when they came
 	pods    map[types.UID]*corev1.Pod
+	synced  bool
 }
 
 func (k *sourceKit) listen() *listener {
@@ -106,10 +107,11 @@ func (l *listener) deliver(u podmill.PodUpdate) {
 	time.Sleep(5 * time.Millisecond) // a consumer may block for a moment, and one call at a time
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.updates) == 0 && u.Op != podmill.ReplacePods {
-		l.Errorf("the first delivery is %v, want %v", u.Op, podmill.ReplacePods)
+	if !l.synced && u.Op == podmill.DeletePods {
+		l.Errorf("%v comes before the first %v", u.Op, podmill.ReplacePods)
 	}
 	if u.Op == podmill.ReplacePods {
+		l.synced = true
 		clear(l.pods)
 	}
 	kept := podmill.PodUpdate{Op: u.Op}
@@ -136,7 +138,7 @@ func (l *listener) wants(images map[string]string) map[string]types.UID {
 		got := map[string]string{}
 		uids = map[string]types.UID{}
 		l.mu.Lock()
-		synced := len(l.updates) > 0
+		synced := l.synced
 		twice := false
 		for uid, pod := range l.pods {
 			name := pod.Labels[labelOf]
@@ -155,15 +157,16 @@ func (l *listener) wants(images map[string]string) map[string]types.UID {
 	}
 }
 
-func testSourceReplaceComesFirst(k *sourceKit) {
+func testSourceFirstReplaceIsWhole(k *sourceKit) {
 	k.Put(k.T, sourcePod("a", "i:1"))
 	k.Put(k.T, sourcePod("b", "i:1"))
 	l := k.listen()
 	l.wants(map[string]string{"a": "i:1", "b": "i:1"})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := len(l.updates[0].Pods); n != 2 {
-		k.Errorf("the first delivery has %d pods, want the whole set of 2", n)
+	first := slices.IndexFunc(l.updates, func(u podmill.PodUpdate) bool { return u.Op == podmill.ReplacePods })
+	if n := len(l.updates[first].Pods); n != 2 {
+		k.Errorf("the first %v has %d pods, want the whole set of 2", podmill.ReplacePods, n)
 	}
 }
 
