@@ -25,10 +25,14 @@ type Backoff struct {
 func BackoffKey(c *corev1.Container) string { return c.Name + " " + c.Image }
 
 // Wait returns how much longer a container that ended at finished has to wait. The delay counts from the end, so that time spent
-// running is not waited for twice. It is never more than the whole delay, whatever a clock says that was set back.
+// running is not waited for twice. It is never more than the whole delay, whatever a clock says that was set back; nor does one that was set forward, or a runtime
+// that tells no time, make it less than what is left of it since the start.
 func (b Backoff) Wait(finished, now time.Time) time.Duration {
 	if b.forgotten(finished) {
 		return 0
+	}
+	if finished.Before(b.Since) {
+		finished = b.Since
 	}
 	return min(max(0, finished.Add(b.Delay).Sub(now)), b.Delay)
 }

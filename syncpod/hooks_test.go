@@ -149,6 +149,33 @@ func TestThePostStartHookEndsWithItsContainer(t *testing.T) {
 	})
 }
 
+// A container that ends while its preStop hook sleeps, or asks a server that never answers, keeps its pod no longer.
+func TestThePreStopHookEndsWithItsContainer(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", hooked(nil, sleeps(3600)), podmilltest.Runs("sleep 13; exit 1")))
+		r.work(pod, 10*time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = r.rt.StreamEvents(ctx, func() {}, func(e podmill.RuntimeEvent) { r.forget(e.Pod) }) }()
+		began := time.Now()
+		r.finish(pod, end(600*time.Second))
+		if took := time.Since(began); took > 5*time.Second || r.has("FailedPreStopHook") {
+			t.Errorf("its end took %v\n%s", took, r.story())
+		}
+	})
+}
+
+// A postStart hook that hangs does not keep its pod from ending when its time is up.
+func TestAPostStartHookEndsWithTheActiveDeadline(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", mayRun(20*time.Second), podmilltest.Container("web", "img:1", hooked(script("sleep inf"), nil)))
+		began := time.Now()
+		if finished := r.work(pod, time.Minute); !finished || time.Since(began).Round(time.Second) != 20*time.Second || !r.has("end: DeadlineExceeded") {
+			t.Errorf("after %v\n%s", time.Since(began), r.story())
+		}
+	})
+}
+
 // A container whose agent was killed during its postStart hook is restarted by the next one; one whose hook had succeeded is not touched.
 func TestAPostStartHookWithoutARecordedEndRestartsItsContainer(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

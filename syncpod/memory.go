@@ -139,6 +139,9 @@ func (m *memory) learnEnds(seen *podmill.RuntimePod, now time.Time) {
 		c := &seen.Containers[i]
 		if _, ok := m.ended[c.ID]; !ok && c.State == podmill.StateExited {
 			m.ended[c.ID] = endedAt(c.FinishedAt, now)
+			if c.FinishedAt.IsZero() { // which contradicts that it has exited
+				m.ended[c.ID] = now
+			}
 		}
 	}
 }

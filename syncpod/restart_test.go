@@ -199,6 +199,21 @@ func TestALowerMaximumOfRestartDelays(t *testing.T) {
 	})
 }
 
+// A runtime that does not tell when a container ended, or tells nonsense, gives it no restarts without a wait.
+func TestRestartsWaitWithoutATimeOfTheEnd(t *testing.T) {
+	for name, at := range map[string]time.Time{"never": {}, "in 1970": time.Unix(0, 0), "in time to come": time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.timeless = &at
+				r.work(podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", podmilltest.Runs("sleep 1; exit 1"))), 90*time.Second)
+				if n := r.rt.Log().Count(podmilltest.OpStartContainer); n != 5 || r.has("error:") {
+					t.Errorf("%d starts in 90 s, want them after 0, 0, 10, 20 and 40 s\n%s", n, r.story())
+				}
+			})
+		})
+	}
+}
+
 func TestTheMaximumOfRestartDelaysHasBounds(t *testing.T) {
 	cfg := syncpod.Config{Runtime: podmilltest.NewRuntime(), Cache: &rig{}, Sandboxes: &rig{}, Images: &rig{}, Reporter: &rig{}}
 	for d, want := range map[time.Duration]bool{time.Second: true, 5 * time.Minute: true, time.Millisecond: false, time.Hour: false, -1: false} {

@@ -45,6 +45,7 @@ type rig struct {
 	seen     *podmill.RuntimePod
 	pulling  chan struct{} // not nil: EnsureImage waits for it, deaf to its context
 	blind    bool          // Observe sees no sandboxes
+	timeless *time.Time    // not nil: Observe sees that containers ended then
 	jumped   time.Time     // when the clock was set back, by ahead
 	ahead    time.Duration
 }
@@ -153,6 +154,9 @@ func (r *rig) Observe(ctx context.Context, uid types.UID, fresh bool) (*podmill.
 			seen.Sandboxes = nil
 		}
 		for i := range seen.Containers {
+			if c := &seen.Containers[i]; r.timeless != nil && c.State == podmill.StateExited {
+				c.FinishedAt = *r.timeless
+			}
 			if c := &seen.Containers[i]; c.FinishedAt.Before(r.jumped) && !c.FinishedAt.IsZero() {
 				c.FinishedAt = c.FinishedAt.Add(r.ahead)
 			}
