@@ -15,6 +15,7 @@ import (
 	"github.com/podmill/podmill/image"
 	"github.com/podmill/podmill/logs"
 	"github.com/podmill/podmill/pleg"
+	"github.com/podmill/podmill/podspec"
 	"github.com/podmill/podmill/podworkers"
 	"github.com/podmill/podmill/probe"
 	"github.com/podmill/podmill/sandbox"
@@ -38,6 +39,7 @@ type Agent struct {
 	workers  *podworkers.Workers
 	loop     *syncloop.Loop
 	features podmill.Features
+	checker  *podspec.Checker
 	cleaners []syncloop.Cleaner
 	changed  func(podmill.ObjectRef) // tells volumes that wait for an object; may be nil
 	logs     *logs.Rotator           // nil where the runtime cannot open logs anew
@@ -128,6 +130,7 @@ func (a *Agent) wire(root string) error {
 		return err
 	}
 	a.features = join(a.runtime, volumes, a.hands, a.probes, sandboxes, images)
+	a.checker = podspec.NewChecker(a.features)
 	a.workers = podworkers.New(a.hands, append(o.workers, podworkers.WithObserver(a.watchWorkers(o.observers.Workers)))...)
 	if reopener, ok := podmill.As[podmill.LogReopener](a.runtime); ok {
 		a.logs = logs.New(filepath.Join(o.logRoot, "pods"), a.eyes.Pods, reopener)

@@ -18,7 +18,7 @@ func (a *Agent) Features() podmill.Features { return a.features }
 
 // Refused says which fields of a pod this agent cannot serve. Nothing of such a pod is started: its containers wait with the reason
 // CreateContainerConfigError, and the fields in the message.
-func (a *Agent) Refused(pod *corev1.Pod) field.ErrorList { return podspec.Refused(pod, a.features) }
+func (a *Agent) Refused(pod *corev1.Pod) field.ErrorList { return a.checker.Refused(pod) }
 
 func (a *Agent) refusal(pod *corev1.Pod) string {
 	if errs := a.Refused(pod); len(errs) > 0 {

@@ -2,6 +2,7 @@ package podspec
 
 import (
 	"fmt"
+	"maps"
 	pathpkg "path"
 	"reflect"
 	"slices"
@@ -13,11 +14,25 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// Refused says which fields of a pod cannot be had from an agent with these features. A field that is not set is never among them.
-func Refused(pod *corev1.Pod, features podmill.Features) field.ErrorList {
-	r := refusal{features: features}
-	r.look(reflect.ValueOf(&pod.Spec).Elem(), field.NewPath("spec"), "")
-	return r.list
+// Checker says what of a pod cannot be had from an agent. It may be used concurrently.
+type Checker struct{ spec *node }
+
+// NewChecker returns a checker of pods for an agent with these features.
+func NewChecker(features podmill.Features) *Checker {
+	c := compiler{features: features, values: map[string][]value{}}
+	for _, key := range slices.Sorted(maps.Keys(features)) {
+		if name, pattern, ok := strings.Cut(key, "="); ok && features[key].Refused {
+			c.values[name] = append(c.values[name], value{pattern, features[key].Why})
+		}
+	}
+	return &Checker{c.node(reflect.TypeFor[corev1.PodSpec](), "")}
+}
+
+// Refused says which fields of a pod cannot be had. A field that is not set is never among them.
+func (c *Checker) Refused(pod *corev1.Pod) field.ErrorList {
+	w := walk{}
+	w.look(c.spec, reflect.ValueOf(&pod.Spec).Elem())
+	return w.list
 }
 
 // Fields returns the paths of all fields of a PodSpec without others in them, as the keys of [podmill.Features] are. Those of init and ephemeral
@@ -72,65 +87,130 @@ func nameOf(f reflect.StructField) string {
 	return name
 }
 
-type refusal struct {
-	features podmill.Features
-	list     field.ErrorList
+// node is what is said of a field. It is looked up once, not for every pod.
+type node struct {
+	refused  bool // with all that is in it
+	why      string
+	accepted bool // nothing has to be done about it, nor about what is in it
+	composed bool // it has fields of its own, or its items have
+	fields   []child
+	said     bool // that a field without others in it is served
+	values   []value
 }
 
-func (r *refusal) look(v reflect.Value, p path, key string) {
-	if feature, ok := r.of(key); ok && (feature.Refused || feature.Why != "") {
-		if feature.Refused {
-			r.list = append(r.list, field.Forbidden(p, feature.Why))
-		}
-		return
+// child is a field in another one.
+type child struct {
+	index int
+	name  string // empty if it is inlined
+	*node
+}
+
+// value is a value that a field is not served with.
+type value struct{ pattern, why string }
+
+type compiler struct {
+	features podmill.Features
+	values   map[string][]value // that are refused, by the field's key
+}
+
+// node returns what is said of a field of type t with the key; of an init or ephemeral container's what is said of a container's, unless something is
+// said of it alone.
+func (c compiler) node(t reflect.Type, key string) *node {
+	feature, said := c.features[key]
+	like := shared(key)
+	if like != "" && !said {
+		feature, said = c.features[like]
 	}
 	switch {
-	case v.Kind() == reflect.Pointer:
-		r.look(v.Elem(), p, key)
-	case v.Kind() == reflect.Slice && (composed(v.Type().Elem())):
-		for i := range v.Len() {
-			r.look(v.Index(i), p.Index(i), key)
+	case said && feature.Refused:
+		return &node{refused: true, why: feature.Why}
+	case said && feature.Why != "":
+		return &node{accepted: true}
+	}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	n := &node{composed: composed(t), said: said}
+	if n.composed {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			n.fields = append(n.fields, child{i, nameOf(f), c.node(f.Type, keyOf(key, f))})
 		}
-	case composed(v.Type()):
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			child := p
-			if name := nameOf(f); name != "" {
-				child = p.Child(name)
-			}
-			if !unset(v.Field(i)) {
-				r.look(v.Field(i), child, keyOf(key, f))
-			}
-		}
-	default:
-		r.value(v, p, key)
+		return n
 	}
-}
-
-// of returns what is said of a field; of an init or ephemeral container's what is said of a container's, unless something is said of it alone.
-func (r *refusal) of(key string) (podmill.Feature, bool) {
-	feature, ok := r.features[key]
-	if like := shared(key); like != "" && !ok {
-		feature, ok = r.features[like]
-	}
-	return feature, ok
-}
-
-// value looks at a field without others in it.
-func (r *refusal) value(v reflect.Value, p path, key string) {
-	if _, ok := r.of(key); !ok {
-		r.list = append(r.list, field.Forbidden(p, "nothing serves it here"))
-		return
-	}
-	if like := shared(key); like != "" {
+	if like != "" {
 		key = like
 	}
-	key += "="
-	for _, value := range valuesOf(v) {
-		for pattern, feature := range r.features {
-			if pattern, ok := strings.CutPrefix(pattern, key); ok && feature.Refused && like(pattern, value) {
-				r.list = append(r.list, field.NotSupported(p, value, []string{}))
-				r.list[len(r.list)-1].Detail = feature.Why
+	n.values = c.values[key]
+	return n
+}
+
+// walk goes through a pod. Where it is, is made a path only where there is something to say.
+type walk struct {
+	steps []step
+	list  field.ErrorList
+}
+
+type step struct {
+	name  string // empty for an item of a list
+	index int
+}
+
+func (w *walk) path() path {
+	p := field.NewPath("spec")
+	for _, s := range w.steps {
+		if s.name == "" {
+			p = p.Index(s.index)
+		} else {
+			p = p.Child(s.name)
+		}
+	}
+	return p
+}
+
+// into looks at what is one step further.
+func (w *walk) into(s step, n *node, v reflect.Value) {
+	w.steps = append(w.steps, s)
+	w.look(n, v)
+	w.steps = w.steps[:len(w.steps)-1]
+}
+
+func (w *walk) look(n *node, v reflect.Value) {
+	switch {
+	case n.accepted:
+	case n.refused:
+		w.list = append(w.list, field.Forbidden(w.path(), n.why))
+	case v.Kind() == reflect.Pointer:
+		w.look(n, v.Elem())
+	case n.composed && v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			w.into(step{index: i}, n, v.Index(i))
+		}
+	case n.composed:
+		for _, c := range n.fields {
+			switch f := v.Field(c.index); {
+			case unset(f):
+			case c.name == "":
+				w.look(c.node, f)
+			default:
+				w.into(step{name: c.name}, c.node, f)
+			}
+		}
+	case !n.said:
+		w.list = append(w.list, field.Forbidden(w.path(), "nothing serves it here"))
+	case len(n.values) > 0:
+		w.value(n, v)
+	}
+}
+
+// value looks at what a field is set to that is not served with every value.
+func (w *walk) value(n *node, v reflect.Value) {
+	for _, text := range valuesOf(v) {
+		for _, value := range n.values {
+			if like(value.pattern, text) {
+				err := field.NotSupported(w.path(), text, []string{})
+				err.Detail = value.why
+				w.list = append(w.list, err)
 			}
 		}
 	}
