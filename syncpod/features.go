@@ -16,6 +16,7 @@ containers.restartPolicyRules: action exitCodes.operator exitCodes.values
 containers.env: name value
 containers.env.valueFrom.fieldRef: apiVersion fieldPath
 containers.env.valueFrom.resourceFieldRef: containerName resource divisor
+containers.env.valueFrom.fileKeyRef: volumeName path key optional
 containers.envFrom: prefix
 containers.lifecycle: stopSignal
 containers.lifecycle.{postStart,preStop}: exec.command sleep.seconds
@@ -39,7 +40,6 @@ containers.envFrom.secretRef: name optional
 		objects = feature.Parse(`containers.env.valueFrom.{configMapKeyRef,secretKeyRef} containers.envFrom.{configMapRef,secretRef} ! nothing provides such objects here`)
 	}
 	maps.Copy(all, objects)
-	maps.Copy(all, feature.Parse(`containers.env.valueFrom.fileKeyRef ! environments are not read from files yet`))
 	all["enableServiceLinks"] = podmill.Feature{}
 	if s.services == nil {
 		all["enableServiceLinks"] = podmill.Feature{Why: "there are no Services here"}

@@ -132,6 +132,7 @@ func (u *bringingUp) environment(ctx context.Context, c *corev1.Container) env.I
 	if u.secrets != nil {
 		in.Secret = func(name string) (*corev1.Secret, error) { return u.secrets.Secret(ctx, u.pod.Namespace, name) }
 	}
+	in.File = func(volume, path string) ([]byte, error) { return readEnvFile(u.volumes, volume, path) }
 	if u.services != nil {
 		in.Services = func() ([]*corev1.Service, error) { return u.services.Services(ctx, u.pod.Namespace) }
 	}

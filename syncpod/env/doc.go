@@ -12,6 +12,8 @@
 // defined before; $$ is a plain $; a reference to what is not defined stays as it is written. Values that come from an
 // object or a field are not expanded. An object is asked for once, so that all its keys are of one version.
 //
+// A variable can also stand in a file that an init container has left in a volume (KEP-3721); its syntax is that of the kubelet, a narrow one.
+//
 // What a container cannot start without is a [podmill.ReasonError] with the reason CreateContainerConfigError, which names
 // the variable, the object and the key, and never a value. A key of envFrom that is no name of a variable is left out and
 // reported; the container starts.

@@ -27,6 +27,8 @@ type Input struct {
 	// reference to a kind whose function is nil is an error.
 	ConfigMap func(name string) (*corev1.ConfigMap, error)
 	Secret    func(name string) (*corev1.Secret, error)
+	// File returns a file of a volume of the pod, podmill.ErrNotFound if there is none. A reference to one where the function is nil is an error.
+	File func(volume, path string) ([]byte, error)
 	// Services returns the Services of the pod's namespace and that of the API server; nil is none.
 	Services func() ([]*corev1.Service, error)
 }
@@ -107,9 +109,10 @@ type resolver struct {
 	objects map[string]content // by kind and name
 }
 
-// content is the keys of a ConfigMap or Secret, and nothing if there is no such object.
+// content is the keys of a ConfigMap or Secret, or the text of a file, and nothing if there is no such object.
 type content struct {
 	data  map[string]string
+	text  []byte
 	found bool
 }
 
@@ -183,7 +186,7 @@ func (r *resolver) addVar(v *corev1.EnvVar) error {
 		ref := from.SecretKeyRef
 		return r.addKey(v.Name, "secret", ref.Name, ref.Key, ref.Optional)
 	case from.FileKeyRef != nil:
-		err = errors.New("fileKeyRef is not supported")
+		return r.addFileKey(v.Name, from.FileKeyRef)
 	default:
 		err = errors.New("valueFrom names no source")
 	}
@@ -216,34 +219,39 @@ func (r *resolver) object(kind, name string) (content, error) {
 	if c, ok := r.objects[id]; ok {
 		return c, nil
 	}
-	data, err := r.fetch(kind, name)
+	found, err := r.fetch(kind, name)
 	if err != nil && !errors.Is(err, podmill.ErrNotFound) {
 		return content{}, fmt.Errorf("%s %q: %w", strings.ToLower(kind), name, err)
 	}
-	r.objects[id] = content{data: data, found: err == nil}
-	return r.objects[id], nil
+	found.found = err == nil
+	r.objects[id] = found
+	return found, nil
 }
 
-func (r *resolver) fetch(kind, name string) (map[string]string, error) {
+func (r *resolver) fetch(kind, name string) (content, error) {
 	switch {
 	case kind == "configMap" && r.ConfigMap != nil:
 		o, err := r.ConfigMap(name)
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
-		return o.Data, nil
+		return content{data: o.Data}, nil
 	case kind == "secret" && r.Secret != nil:
 		o, err := r.Secret(name)
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
 		data := make(map[string]string, len(o.Data))
 		for k, v := range o.Data {
 			data[k] = string(v)
 		}
-		return data, nil
+		return content{data: data}, nil
+	case kind == "file" && r.File != nil:
+		volume, path, _ := strings.Cut(name, "/")
+		text, err := r.File(volume, path)
+		return content{text: text}, err
 	}
-	return nil, errors.New("nothing provides such objects here")
+	return content{}, errors.New("nothing provides such objects here")
 }
 
 // missing is an error unless the reference is optional.

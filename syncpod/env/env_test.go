@@ -190,7 +190,7 @@ func TestWhatAContainerCannotStartWithoutIsNamed(t *testing.T) {
 		},
 		{
 			"file", `{env: [{name: A, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}]}`,
-			`env A: fileKeyRef is not supported`,
+			`env A: fileKeyRef: file "v/p": nothing provides such objects here`,
 		},
 		{"no source", `{env: [{name: A, valueFrom: {}}]}`, `env A: valueFrom names no source`},
 		{"no envFrom source", `{envFrom: [{prefix: A}]}`, `envFrom[0]: names neither a configMap nor a secret`},
