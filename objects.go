@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 )
 
 // ConfigMaps gives the ConfigMaps that pods refer to. What it returns is shared and read-only.
@@ -24,6 +25,12 @@ type Services interface {
 	Services(ctx context.Context, namespace string) ([]*corev1.Service, error)
 }
 
+// RuntimeClasses gives the RuntimeClasses that pods name. What it returns is shared and read-only.
+type RuntimeClasses interface {
+	// RuntimeClass returns a RuntimeClass, ErrNotFound if there is none of that name, and any other error if it cannot tell. It returns at once.
+	RuntimeClass(ctx context.Context, name string) (*nodev1.RuntimeClass, error)
+}
+
 // ObjectWatcher is an optional role of a provider of objects: it says when one has changed.
 type ObjectWatcher interface {
 	// WatchObjects calls changed for each object that may have changed, appeared or gone, until ctx ends. changed returns at
@@ -33,7 +40,7 @@ type ObjectWatcher interface {
 
 // ObjectRef names an object that a pod may refer to.
 type ObjectRef struct {
-	Kind      string // "ConfigMap", "Secret" or "PersistentVolumeClaim"
-	Namespace string
+	Kind      string // "ConfigMap", "Secret", "PersistentVolumeClaim" or "RuntimeClass"
+	Namespace string // empty where there is none
 	Name      string
 }

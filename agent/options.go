@@ -18,8 +18,9 @@ import (
 )
 
 // Objects gives the ConfigMaps and Secrets that pods refer to. Where it is a [podmill.ObjectWatcher] too, pods that refer to one that
-// changed are brought up to date at once; where it is [podmill.Services], containers are told of Services; where it is [podmill.Claims], pods may have
-// volumes that exist beside them; where it is [podmill.ServiceAccountTokens], [podmill.TrustBundles] or [podmill.PodCertificates], projected volumes may hold those.
+// changed are brought up to date at once; where it is [podmill.Services], containers are told of Services; where it is [podmill.RuntimeClasses], pods can name
+// one; where it is [podmill.Claims], pods may have volumes that exist beside them; where it is [podmill.ServiceAccountTokens], [podmill.TrustBundles] or
+// [podmill.PodCertificates], projected volumes may hold those.
 type Objects interface {
 	podmill.ConfigMaps
 	podmill.Secrets

@@ -10,6 +10,9 @@ import (
 
 // refers reports whether a pod refers to an object: in its volumes, its environments or its pull secrets.
 func refers(pod *corev1.Pod, ref podmill.ObjectRef) bool {
+	if ref.Kind == "RuntimeClass" {
+		return pod.Spec.RuntimeClassName != nil && *pod.Spec.RuntimeClassName == ref.Name
+	}
 	if pod.Namespace != ref.Namespace {
 		return false
 	}

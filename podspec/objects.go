@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -27,6 +28,16 @@ func ValidateConfigMap(m *corev1.ConfigMap) field.ErrorList {
 		size += len(m.BinaryData[key])
 	}
 	e.size(text, size)
+	return e.list
+}
+
+// ValidateRuntimeClass says what is wrong with a RuntimeClass that is to be created.
+func ValidateRuntimeClass(c *nodev1.RuntimeClass) field.ErrorList {
+	e := &problems{}
+	e.subdomain(field.NewPath("metadata", "name"), c.Name)
+	if at := field.NewPath("handler"); e.given(at, c.Handler, "name one of the runtime's handlers") {
+		e.says(at, c.Handler, validation.IsDNS1123Label(c.Handler))
+	}
 	return e.list
 }
 

@@ -262,7 +262,12 @@ func TestNoSandboxForAnEndedPod(t *testing.T) {
 // TestChooseKeepsAnUnknownClass shows that a class that was deleted takes no running sandbox with it, while a changed one does.
 func TestChooseKeepsAnUnknownClass(t *testing.T) {
 	handler, known := "runsc", true
-	m := New(&fake{}, WithRuntimeClasses(func(string) (string, bool) { return handler, known }))
+	m := New(&fake{}, WithRuntimeClasses(func(string) (string, error) {
+		if !known {
+			return "", podmill.ErrNotFound
+		}
+		return handler, nil
+	}))
 	pod := newPod("web")
 	pod.Spec.RuntimeClassName = new("sandboxed")
 	seen := &podmill.RuntimePod{Sandboxes: []podmill.Sandbox{ready(0, func(s *podmill.Sandbox) { s.RuntimeHandler = "runsc" })}}

@@ -16,7 +16,8 @@ type options struct {
 	observer   Observer
 	resolvConf string
 	dns        clusterDNS
-	handlers   func(class string) (handler string, ok bool)
+	handlers   func(class string) (handler string, err error)
+	neighbours func() []*corev1.Pod
 	sysctls    []string
 	ghostAge   time.Duration
 }
@@ -54,9 +55,9 @@ func WithClusterDNS(servers ...netip.Addr) Option {
 // fully qualified host name.
 func WithClusterDomain(domain string) Option { return func(o *options) { o.dns.domain = domain } }
 
-// WithRuntimeClasses says which runtime handler stands behind a runtime class; ok is false if there is no class of that name. The
-// func returns at once. Without it a pod that names a class is refused.
-func WithRuntimeClasses(handler func(class string) (handler string, ok bool)) Option {
+// WithRuntimeClasses says which runtime handler stands behind a runtime class; the error is [podmill.ErrNotFound] if there is no class of that name. The
+// func returns at once. Without it a pod that names a class is refused. The overhead of a class is what the pod's spec.overhead says, where an API server puts it.
+func WithRuntimeClasses(handler func(class string) (handler string, err error)) Option {
 	return func(o *options) { o.handlers = handler }
 }
 

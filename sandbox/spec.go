@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -59,7 +60,7 @@ func labelsOf(pod *corev1.Pod, owner string) map[string]string {
 }
 
 // handlerOf returns the runtime handler of a pod, empty for the runtime's default.
-func handlerOf(pod *corev1.Pod, handlers func(string) (string, bool)) (string, error) {
+func handlerOf(pod *corev1.Pod, handlers func(string) (string, error)) (string, error) {
 	if pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == "" {
 		return "", nil
 	}
@@ -67,9 +68,12 @@ func handlerOf(pod *corev1.Pod, handlers func(string) (string, bool)) (string, e
 	if handlers == nil {
 		return "", fmt.Errorf("spec.runtimeClassName: %q: this agent knows no runtime classes", class)
 	}
-	handler, ok := handlers(class)
-	if !ok {
+	handler, err := handlers(class)
+	switch {
+	case errors.Is(err, podmill.ErrNotFound):
 		return "", fmt.Errorf("spec.runtimeClassName: RuntimeClass %q not found", class)
+	case err != nil:
+		return "", fmt.Errorf("spec.runtimeClassName: look up RuntimeClass %q: %w", class, err)
 	}
 	return handler, nil
 }

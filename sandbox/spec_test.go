@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -32,7 +34,12 @@ func TestSpecGolden(t *testing.T) {
 	opts := newOptions([]Option{
 		WithClusterDNS(netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("fd00::10")),
 		WithClusterDomain("cluster.local"),
-		WithRuntimeClasses(func(class string) (string, bool) { return "runsc", class == "gvisor" }),
+		WithRuntimeClasses(func(class string) (string, error) {
+			if class != "gvisor" {
+				return "", podmill.ErrNotFound
+			}
+			return "runsc", nil
+		}),
 	})
 	files, err := filepath.Glob("testdata/spec/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -110,10 +117,15 @@ func TestSpecIsItsOwn(t *testing.T) {
 
 // TestSpecRefused shows that a pod that cannot have a sandbox is refused with the name of the field.
 func TestSpecRefused(t *testing.T) {
-	classes := func(string) (string, bool) { return "", false }
+	classes := func(class string) (string, error) {
+		if class == "broken" {
+			return "", errors.New("connection refused")
+		}
+		return "", fmt.Errorf("runtimeclass %s: %w", class, podmill.ErrNotFound)
+	}
 	for name, tc := range map[string]struct {
 		change   func(*corev1.Pod)
-		handlers func(string) (string, bool)
+		handlers func(string) (string, error)
 		want     string
 	}{
 		// B119
@@ -123,6 +135,8 @@ func TestSpecRefused(t *testing.T) {
 			want: `spec.runtimeClassName: "kata": this agent knows no runtime classes`},
 		"unknown class": {change: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("kata") }, handlers: classes,
 			want: `spec.runtimeClassName: RuntimeClass "kata" not found`},
+		"a class that cannot be told": {change: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("broken") }, handlers: classes,
+			want: `spec.runtimeClassName: look up RuntimeClass "broken": connection refused`},
 		"unknown policy": {change: func(p *corev1.Pod) { p.Spec.DNSPolicy = "Clusterfirst" },
 			want: `spec.dnsPolicy: there is no policy "Clusterfirst"`},
 		"host name": {change: func(p *corev1.Pod) { p.Spec.Hostname = "a_b" }, want: `spec.hostname: "a_b"`},

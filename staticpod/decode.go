@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -30,6 +31,7 @@ type content struct {
 	pods       []*corev1.Pod
 	configMaps []*corev1.ConfigMap
 	secrets    []*corev1.Secret
+	classes    []*nodev1.RuntimeClass
 }
 
 // decoder makes objects of a file.
@@ -90,12 +92,14 @@ func (d *decoder) object(value map[string]any, at *place) {
 	switch version + " " + kind {
 	case "v1 Pod":
 		o.pod()
-	case "v1 ConfigMap", "v1 Secret":
+	case "v1 ConfigMap", "v1 Secret", "node.k8s.io/v1 RuntimeClass":
 		switch {
 		case d.source == sourceHTTP: // there is nobody to give it to
 			d.say(Problem{Line: at.line, Object: o.name, Message: "is not used", Cure: "put it into a directory of manifests", Warning: true})
 		case kind == "Secret":
 			o.secret()
+		case kind == "RuntimeClass":
+			o.runtimeClass()
 		default:
 			o.configMap()
 		}
@@ -106,7 +110,7 @@ func (d *decoder) object(value map[string]any, at *place) {
 	default:
 		d.say(Problem{
 			Line: at.line, Object: o.name, Message: fmt.Sprintf("%q of %q is not known here", kind, version),
-			Cure: "v1 Pod, ConfigMap, Secret and List are; the rest needs an API server", Warning: !d.strict,
+			Cure: "v1 Pod, ConfigMap, Secret and List and node.k8s.io/v1 RuntimeClass are; the rest needs an API server", Warning: !d.strict,
 		})
 	}
 }
@@ -201,6 +205,13 @@ func (o *object) secret() {
 	podspec.DefaultSecret(s)
 	if o.valid(podspec.ValidateSecret(s)) {
 		o.content.secrets = append(o.content.secrets, s)
+	}
+}
+
+func (o *object) runtimeClass() {
+	c := &nodev1.RuntimeClass{}
+	if o.into(c) && o.valid(podspec.ValidateRuntimeClass(c)) {
+		o.content.classes = append(o.content.classes, c)
 	}
 }
 

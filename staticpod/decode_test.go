@@ -138,7 +138,7 @@ func TestMistakes(t *testing.T) {
 			`web.yaml:5: did not find expected node content`,
 		}},
 		{"another kind", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", []string{
-			`web.yaml:1: deployment web: "Deployment" of "apps/v1" is not known here (v1 Pod, ConfigMap, Secret and List are; the rest needs an API server)`,
+			`web.yaml:1: deployment web: "Deployment" of "apps/v1" is not known here (v1 Pod, ConfigMap, Secret and List and node.k8s.io/v1 RuntimeClass are; the rest needs an API server)`,
 		}},
 		{"no kind", "metadata: {name: web}\n", []string{
 			`web.yaml:1: has no apiVersion and kind (give apiVersion: v1 and kind: Pod)`,
@@ -184,7 +184,7 @@ func TestLoose(t *testing.T) {
 	want := []string{
 		"warning: web.yaml:6: pod web: metadata.name: is given twice (keep one)",
 		"warning: web.yaml:5: pod web: metadata.restartPolicy: unknown field (it belongs to spec.restartPolicy)",
-		`warning: web.yaml:12: service web: "Service" of "v1" is not known here (v1 Pod, ConfigMap, Secret and List are; the rest needs an API server)`,
+		`warning: web.yaml:12: service web: "Service" of "v1" is not known here (v1 Pod, ConfigMap, Secret and List and node.k8s.io/v1 RuntimeClass are; the rest needs an API server)`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package staticpod
 import (
 	"context"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 
 	"github.com/podmill/podmill"
 )
@@ -35,10 +37,11 @@ type Directory struct {
 }
 
 var (
-	_ podmill.PodSource     = (*Directory)(nil)
-	_ podmill.ConfigMaps    = (*Directory)(nil)
-	_ podmill.Secrets       = (*Directory)(nil)
-	_ podmill.ObjectWatcher = (*Directory)(nil)
+	_ podmill.PodSource      = (*Directory)(nil)
+	_ podmill.ConfigMaps     = (*Directory)(nil)
+	_ podmill.Secrets        = (*Directory)(nil)
+	_ podmill.RuntimeClasses = (*Directory)(nil)
+	_ podmill.ObjectWatcher  = (*Directory)(nil)
 )
 
 // NewDirectory returns a source of the manifests in the directory at path, or of the one file there, for the node of that name. It starts nothing.
@@ -146,15 +149,20 @@ func (d *Directory) Secret(_ context.Context, namespace, name string) (*corev1.S
 	return find[*corev1.Secret](d, podmill.ObjectRef{Kind: "Secret", Namespace: namespace, Name: name})
 }
 
+// RuntimeClass returns a RuntimeClass that stands in a manifest.
+func (d *Directory) RuntimeClass(_ context.Context, name string) (*nodev1.RuntimeClass, error) {
+	return find[*nodev1.RuntimeClass](d, podmill.ObjectRef{Kind: "RuntimeClass", Name: name})
+}
+
 func find[T any](d *Directory, ref podmill.ObjectRef) (found T, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.set == nil {
-		return found, fmt.Errorf("%s %s/%s: the manifests in %s have not been read yet", ref.Kind, ref.Namespace, ref.Name, d.path)
+		return found, fmt.Errorf("%s %s: the manifests in %s have not been read yet", ref.Kind, path.Join(ref.Namespace, ref.Name), d.path)
 	}
 	found, ok := d.set.objects[ref].(T)
 	if !ok {
-		return found, fmt.Errorf("%s %s/%s: %w in the manifests in %s", ref.Kind, ref.Namespace, ref.Name, podmill.ErrNotFound, d.path)
+		return found, fmt.Errorf("%s %s: %w in the manifests in %s", ref.Kind, path.Join(ref.Namespace, ref.Name), podmill.ErrNotFound, d.path)
 	}
 	return found, nil
 }

@@ -5,13 +5,13 @@
 //	manifests := staticpod.NewDirectory("/etc/podmill/manifests", "node1")
 //	err := manifests.Run(ctx, deliver)
 //
-// A [Directory] and a [URL] are each a [podmill.PodSource]. A directory is [podmill.ConfigMaps], [podmill.Secrets] and [podmill.ObjectWatcher]
+// A [Directory] and a [URL] are each a [podmill.PodSource]. A directory is [podmill.ConfigMaps], [podmill.Secrets], [podmill.RuntimeClasses] and [podmill.ObjectWatcher]
 // too: what stands beside the pods serves them, which it cannot with the kubelet. Objects are found as soon as the pods that refer to them
 // are delivered.
 //
 // # Manifests
 //
-// A manifest is YAML or JSON, may have several documents, and holds v1 Pods, ConfigMaps and Secrets, also in a v1 List. It has a name that ends
+// A manifest is YAML or JSON, may have several documents, and holds v1 Pods, ConfigMaps and Secrets, also in a v1 List, and RuntimeClasses of node.k8s.io/v1. It has a name that ends
 // in .yaml, .yml or .json. Hidden files and the copies that editors and people keep (~, .bak, .swp and such) are passed over, other files
 // and directories likewise, once told of. A link is followed if a regular file is behind it; nothing else is ever opened. A
 // single file may be given instead of a directory, of any name.

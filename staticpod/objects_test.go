@@ -90,3 +90,30 @@ func TestObjects(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 }
+
+// TestRuntimeClasses shows that RuntimeClasses stand in manifests as ConfigMaps do, and belong to no namespace.
+func TestRuntimeClasses(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	r.gets()
+	r.put("classes.yaml", `
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: sandboxed}
+handler: kata
+overhead: {podFixed: {memory: 120Mi}}
+---
+`+manifest("web", "v1"))
+	r.gets("web=v1")
+	class, err := r.source.RuntimeClass(t.Context(), "sandboxed")
+	if err != nil || class.Handler != "kata" {
+		t.Errorf("got %v, %v", class, err)
+	}
+	if _, err := r.source.RuntimeClass(t.Context(), "other"); !errors.Is(err, podmill.ErrNotFound) || !strings.Contains(err.Error(), "RuntimeClass other: ") {
+		t.Errorf("got %v", err)
+	}
+	r.put("bad.yaml", `{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: Bad}, handler: "a/b", scheduling: {}}`)
+	r.says("bad.yaml:1: runtimeclass Bad: metadata.name: invalid value")
+	r.says("bad.yaml:1: runtimeclass Bad: handler: invalid value")
+	r.put("second.yaml", "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: sandboxed}, handler: other}")
+	r.says("second.yaml: runtimeclass sandboxed: is not used: classes.yaml comes first")
+}

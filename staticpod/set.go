@@ -3,6 +3,7 @@ package staticpod
 import (
 	"crypto/sha256"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func (f *file) fail(p Problem) {
 // set is what all files together hold.
 type set struct {
 	pods     []*corev1.Pod
-	objects  map[podmill.ObjectRef]any // *corev1.ConfigMap or *corev1.Secret
+	objects  map[podmill.ObjectRef]any // *corev1.ConfigMap, *corev1.Secret or *nodev1.RuntimeClass
 	problems []Problem
 }
 
@@ -83,6 +84,9 @@ func merge(files []*file) *set {
 		for _, object := range f.good.secrets {
 			m.object(f, podmill.ObjectRef{Kind: "Secret", Namespace: object.Namespace, Name: object.Name}, object)
 		}
+		for _, object := range f.good.classes {
+			m.object(f, podmill.ObjectRef{Kind: "RuntimeClass", Name: object.Name}, object)
+		}
 	}
 	return m.set
 }
@@ -96,7 +100,7 @@ type merger struct {
 }
 
 func (m *merger) object(f *file, ref podmill.ObjectRef, object any) {
-	name := fmt.Sprintf("%s %s/%s", strings.ToLower(ref.Kind), ref.Namespace, ref.Name)
+	name := strings.ToLower(ref.Kind) + " " + path.Join(ref.Namespace, ref.Name)
 	if m.own(f, name, claim{"name", name}) {
 		m.set.objects[ref] = object
 	}
