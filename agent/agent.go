@@ -103,7 +103,7 @@ func (a *Agent) wire(root string) error {
 	}
 	report := &reporter{statuses: a.statuses, runtime: a.state, hostIPs: o.node.IPs, wanted: wanted, ended: map[types.UID]bool{}}
 	a.eyes = pleg.New(a.runtime, a.inbox.Put, append(o.pleg, pleg.WithObserver(o.observers.PLEG))...)
-	sandboxes := sandbox.New(a.runtime, append(o.sandbox, sandbox.WithOwner(root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox))...)
+	sandboxes := sandbox.New(a.runtime, append(a.sandboxOptions(root), o.sandbox...)...)
 	images := image.New(a.runtime, append(o.image, image.WithSecrets(o.objects), image.WithEvents(o.events), image.WithObserver(o.observers.Image))...)
 	volumes, err := a.mounter(root)
 	if err != nil {
@@ -141,6 +141,24 @@ func (a *Agent) wire(root string) error {
 	})
 	a.cleaners = append(a.cleaners, a.afterALook(a.hands), a.probes, report, ghosts)
 	return nil
+}
+
+func (a *Agent) sandboxOptions(root string) []sandbox.Option {
+	o := &a.opts
+	opts := []sandbox.Option{
+		sandbox.WithOwner(root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox),
+		sandbox.WithNeighbours(func() []*corev1.Pod { pods, _ := a.Pods(); return pods }),
+	}
+	if classes, ok := o.objects.(podmill.RuntimeClasses); ok {
+		opts = append(opts, sandbox.WithRuntimeClasses(func(name string) (string, error) {
+			class, err := classes.RuntimeClass(context.Background(), name)
+			if err != nil {
+				return "", err
+			}
+			return class.Handler, nil
+		}))
+	}
+	return opts
 }
 
 // prober returns who probes containers. What it finds has the pod synced at once.

@@ -15,6 +15,8 @@
 //
 // # Guarantees
 //
+// A port of the node belongs to one pod at a time; another one that wants it waits, with the reason NodePorts and that pod's name.
+//
 // The newest sandbox is the one of the highest attempt; no clock is asked. One that is ready and fits its pod is used again, also by another
 // process. A pod gets a second sandbox only when none of those it has will do, and two are never made of one attempt.
 // Stop and Remove may be repeated: what is not there is stopped and removed. Collect removes only what is dead, empty, replaced and

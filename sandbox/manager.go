@@ -21,10 +21,12 @@ type Runtime interface {
 	InspectPod(ctx context.Context, uid types.UID) (*podmill.RuntimePod, error)
 }
 
-// Manager runs the sandboxes of pods. It keeps nothing: what it knows it is given, so that it knows as much after a restart.
+// Manager runs the sandboxes of pods. It keeps nothing but which pod has which ports of the node: what else it knows it is given, so that it knows as
+// much after a restart.
 type Manager struct {
 	runtime Runtime
 	opts    options
+	ports   claims
 	// missing lets the agent say once that it has no cluster DNS. Every pod asks for one unless it says otherwise, and on a node
 	// without a cluster there is nothing to be done about it.
 	missing sync.Once
@@ -32,24 +34,35 @@ type Manager struct {
 
 // New returns a manager of the sandboxes in a runtime.
 func New(runtime Runtime, opts ...Option) *Manager {
-	return &Manager{runtime: runtime, opts: newOptions(opts)}
+	return &Manager{runtime: runtime, opts: newOptions(opts), ports: claims{pods: map[types.UID]claim{}}}
 }
 
 // Choose returns the sandbox to use of those that a pod has, with its attempt; or, if none will do, nil, the attempt to create and
-// why. It is pure; seen may be nil. It does not ask whether the pod needs a sandbox: one that has ended does not.
+// why. seen may be nil. It does not ask whether the pod needs a sandbox: one that has ended does not. A pod that runs has its ports of the node.
 func (m *Manager) Choose(pod *corev1.Pod, seen *podmill.RuntimePod) (current *podmill.Sandbox, attempt uint32, why string) {
 	// A class that is not known any more is Spec's to refuse. It is no reason to take away a sandbox that runs.
 	handler, _ := handlerOf(pod, m.opts.handlers)
-	return choose(pod, handler, seen)
+	current, attempt, why = choose(pod, handler, seen)
+	if current != nil {
+		_ = m.ports.take(pod, func() []*corev1.Pod { return nil }) // whoever came first has them
+	}
+	return current, attempt, why
 }
 
 // Spec returns the spec of a pod's sandbox, without LogDirectory and CgroupParent, which are the caller's to set. The same pod, attempt
-// and resolv.conf give the same spec. A pod that cannot have one fails with an event and the name of the field.
+// and resolv.conf give the same spec. A pod that cannot have one fails with an event and the name of the field; one that wants a port of the node which
+// another pod has, with the reason NodePorts. From now on, until Remove, the ports are its own.
 func (m *Manager) Spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, error) {
 	spec, _, err := m.spec(pod, attempt)
+	if err == nil {
+		err = m.ports.take(pod, m.opts.neighbours)
+	}
 	if err != nil {
-		m.event(pod, corev1.EventTypeWarning, "FailedCreatePodSandBox", fmt.Sprintf("Failed to create pod sandbox: %v", err))
-		refused := &podmill.ReasonError{Reason: "CreateContainerConfigError", Message: err.Error(), Err: err}
+		refused := &podmill.ReasonError{}
+		if !errors.As(err, &refused) {
+			refused = &podmill.ReasonError{Reason: "CreateContainerConfigError", Message: err.Error(), Err: err}
+		}
+		m.event(pod, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+refused.Message)
 		return nil, fmt.Errorf("make the sandbox spec of pod %s: %w", podmill.RefOf(pod), refused)
 	}
 	return spec, nil
@@ -141,9 +154,14 @@ func (m *Manager) Stop(ctx context.Context, seen *podmill.RuntimePod) error {
 	return each(ctx, seen, "stop", m.runtime.StopSandbox)
 }
 
-// Remove removes every sandbox of a pod with its containers. The error names each that could not be removed; call it again.
+// Remove removes every sandbox of a pod with its containers, and gives back its ports of the node. The error names each that could not be removed; call
+// it again.
 func (m *Manager) Remove(ctx context.Context, seen *podmill.RuntimePod) error {
-	return each(ctx, seen, "remove", m.runtime.RemoveSandbox)
+	err := each(ctx, seen, "remove", m.runtime.RemoveSandbox)
+	if err == nil && seen != nil {
+		m.ports.drop(seen.UID)
+	}
+	return err
 }
 
 // each does something to every sandbox of a pod. What is not there is done.

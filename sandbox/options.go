@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/podmill/podmill"
 )
 
@@ -23,7 +25,7 @@ type options struct {
 }
 
 func newOptions(opts []Option) options {
-	o := options{resolvConf: "/etc/resolv.conf", ghostAge: 30 * time.Second}
+	o := options{resolvConf: "/etc/resolv.conf", ghostAge: 30 * time.Second, neighbours: func() []*corev1.Pod { return nil }}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -59,6 +61,12 @@ func WithClusterDomain(domain string) Option { return func(o *options) { o.dns.d
 // func returns at once. Without it a pod that names a class is refused. The overhead of a class is what the pod's spec.overhead says, where an API server puts it.
 func WithRuntimeClasses(handler func(class string) (handler string, err error)) Option {
 	return func(o *options) { o.handlers = handler }
+}
+
+// WithNeighbours says which pods there are on the node, with their statuses: one that ran when an agent before this one ended has its ports of the node
+// until it is gone. Without it only what this manager has seen or made counts.
+func WithNeighbours(pods func() []*corev1.Pod) Option {
+	return func(o *options) { o.neighbours = pods }
 }
 
 // WithAllowedSysctls are sysctls that pods may set beside the safe ones, by name or, with * at the end, by its beginning, as the kubelet's
