@@ -19,7 +19,7 @@
 //
 //   - syncloop merges what the sources want, and routes every event to the workers.
 //   - podworkers leads each pod from its start to its end, one sync at a time, many pods at once.
-//   - syncpod looks, plans (a pure function) and acts; sandbox, image, volume and cgroup are its tools, syncpod/env the environment of a container.
+//   - syncpod looks, plans (a pure function) and acts; sandbox, image, volume, cgroup and userns are its tools, syncpod/env the environment of a container.
 //   - probe asks containers how they are; its word gates sidecars, makes pods ready and ends what has failed.
 //   - pleg knows what the runtime holds, and says when that changes.
 //   - status makes a pod's status (a pure function) and delivers it.

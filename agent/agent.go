@@ -22,6 +22,7 @@ import (
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncloop"
 	"github.com/podmill/podmill/syncpod"
+	"github.com/podmill/podmill/userns"
 	"github.com/podmill/podmill/volume"
 )
 
@@ -109,12 +110,16 @@ func (a *Agent) wire(root string) error {
 	if err != nil {
 		return err
 	}
+	users, err := userns.New(root, o.users...)
+	if err != nil {
+		return err
+	}
 	a.probes = a.prober()
 	handOpts := []syncpod.Option{
 		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
 		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
 		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
-		syncpod.WithRefusal(a.refusal),
+		syncpod.WithRefusal(a.refusal), syncpod.WithUserNamespaces(users),
 	}
 	if services, ok := o.objects.(podmill.Services); ok {
 		handOpts = append(handOpts, syncpod.WithServices(services))

@@ -14,6 +14,7 @@ import (
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncloop"
 	"github.com/podmill/podmill/syncpod"
+	"github.com/podmill/podmill/userns"
 	"github.com/podmill/podmill/volume"
 )
 
@@ -53,6 +54,7 @@ type options struct {
 	pleg    []pleg.Option
 	probe   []probe.Option
 	hands   []syncpod.Option
+	users   []userns.Option
 	loop    []syncloop.Option
 }
 
@@ -119,6 +121,11 @@ func WithProbeOptions(opts ...probe.Option) Option {
 // WithSyncPodOptions passes options on to the hands: the maximum of restart delays.
 func WithSyncPodOptions(opts ...syncpod.Option) Option {
 	return func(o *options) { o.hands = append(o.hands, opts...) }
+}
+
+// WithUserNamespaceOptions passes options on to the allotment of user IDs: which ones pods may have.
+func WithUserNamespaceOptions(opts ...userns.Option) Option {
+	return func(o *options) { o.users = append(o.users, opts...) }
 }
 
 // WithSyncLoopOptions passes options on to the sync loop.

@@ -10,7 +10,6 @@ func Features() podmill.Features {
 	return feature.Parse(`
 hostNetwork hostPID hostIPC shareProcessNamespace
 hostUsers
-hostUsers=false ! user namespaces need ranges of IDs, which nothing allots yet
 containers: stdin stdinOnce tty
 containers.ports: name containerPort hostPort hostIP protocol
 containers.lifecycle: stopSignal

@@ -79,6 +79,12 @@ func (s *Syncer) sandboxSpec(ctx context.Context, pod *corev1.Pod, now *situatio
 	if err != nil {
 		return nil, err
 	}
+	if s.users != nil && pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers {
+		if spec.IDMappings, err = s.users.Allot(pod.UID); err != nil {
+			err = &podmill.ReasonError{Reason: reasonConfigError, Message: "spec.hostUsers: " + err.Error(), Err: err}
+			return nil, s.tellFailure(ctx, pod, eventFailedSandbox, "Failed to create pod sandbox: ", err)
+		}
+	}
 	spec.LogDirectory, err = s.logDir(pod)
 	return spec, s.tellFailure(ctx, pod, eventFailedSandbox, "Failed to create pod sandbox: ", err)
 }

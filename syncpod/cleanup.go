@@ -40,8 +40,14 @@ func (s *Syncer) Cleanup(ctx context.Context, keep func(types.UID) bool) error {
 	return nil
 }
 
-// removeDirectory removes a pod's directory. Volumes must be gone: of them only empty directories and links are left.
+// removeDirectory removes a pod's directory, and what is kept there with it: the pod's user IDs are anybody's then. Volumes must be gone: of them only empty
+// directories and links are left.
 func (s *Syncer) removeDirectory(uid types.UID) error {
+	if s.users != nil {
+		if err := s.users.Release(uid); err != nil {
+			return err
+		}
+	}
 	dir, err := s.podDir(uid)
 	if err != nil || dir == "" {
 		return err

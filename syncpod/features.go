@@ -48,6 +48,13 @@ containers.envFrom.secretRef: name optional
 	if _, ok := s.volumes.(podmill.SubPathMounter); !ok {
 		maps.Copy(all, feature.Parse(`containers.volumeMounts: subPath subPathExpr ! nothing mounts parts of volumes here`))
 	}
+	maps.Copy(all, feature.Parse(`hostUsers`))
+	if s.users == nil {
+		maps.Copy(all, feature.Parse(`hostUsers=false ! nothing allots user IDs to pods here`))
+	}
+	if s.devices == nil {
+		maps.Copy(all, feature.Parse(`{containers.,}resources.{requests,limits}=*/* ! nothing hands out devices here`))
+	}
 	if s.prober == nil {
 		maps.Copy(all, feature.Parse(`containers.{livenessProbe,readinessProbe,startupProbe} ! nothing probes containers here`))
 	}

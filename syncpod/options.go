@@ -17,6 +17,8 @@ type options struct {
 	root, logRoot string
 	volumes       podmill.VolumeMounter
 	cgroups       Cgroups
+	users         UserNamespaces
+	devices       func(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (*podmill.DeviceAllotment, error)
 	configMaps    podmill.ConfigMaps
 	secrets       podmill.Secrets
 	services      podmill.Services
@@ -44,6 +46,17 @@ func WithVolumes(volumes podmill.VolumeMounter) Option {
 
 // WithCgroups says who keeps the cgroups of pods. Without it the runtime chooses them.
 func WithCgroups(cgroups Cgroups) Option { return func(o *options) { o.cgroups = cgroups } }
+
+// WithUserNamespaces says who allots the IDs of pods that have hostUsers: false. Without it the runtime refuses them.
+func WithUserNamespaces(users UserNamespaces) Option {
+	return func(o *options) { o.users = users }
+}
+
+// WithDevices says what a container is given of the devices among its resources, those with a name such as vendor.com/device; nil is nothing. The func is called for each
+// start, gives the same container the same devices, and takes them back by itself when the pod is gone. Without it such a container does not start.
+func WithDevices(allot func(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (*podmill.DeviceAllotment, error)) Option {
+	return func(o *options) { o.devices = allot }
+}
 
 // WithObjects says where the ConfigMaps and Secrets are that environments refer to. Without them a container that refers to
 // one does not start.

@@ -142,6 +142,9 @@ func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
 	if message != "" {
 		mounts = append(mounts, podmill.Mount{ContainerPath: c.TerminationMessagePath, HostPath: message, SELinuxRelabel: true})
 	}
+	for i := range mounts { // a pod with users of its own is root there all the same
+		mounts[i].IDMappings = r.sandbox.IDMappings
+	}
 	return mounts, nil
 }
 

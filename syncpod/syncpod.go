@@ -55,6 +55,14 @@ type Cgroups interface {
 	RemoveCgroup(ctx context.Context, pod types.UID) error
 }
 
+// UserNamespaces allots user and group IDs to pods that have a user namespace of their own.
+type UserNamespaces interface {
+	// Allot returns the IDs of a pod: the same for life, also after a restart of the agent, and no other pod's.
+	Allot(pod types.UID) (*podmill.IDMappings, error)
+	// Release takes them back. It is idempotent, and called when nothing of the pod runs any more.
+	Release(pod types.UID) error
+}
+
 // Prober probes the containers of pods.
 type Prober interface {
 	// Probe takes what was seen of a pod: containers that run are probed from now on, those that are gone are not any more. It returns at once

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/podmill/podmill/userns"
 )
 
 const (
@@ -32,6 +34,7 @@ type config struct {
 	clusterDNS   []netip.Addr
 	domain       string
 	resolvConf   string
+	userIDs      [2]uint64 // the first and how many
 	strict       bool
 	stopPods     bool
 	exitAfter    time.Duration
@@ -55,6 +58,7 @@ func parseFlags(args []string, errOut io.Writer) (*config, error) {
 	dns := flags.String("cluster-dns", "", "the `addresses` of DNS servers for pods, separated by commas")
 	flags.StringVar(&c.domain, "cluster-domain", "", "the `domain` that pods search first")
 	flags.StringVar(&c.resolvConf, "resolv-conf", "/etc/resolv.conf", "the `file` that pods' DNS configuration is made of")
+	flags.Func("user-ids", "`FIRST:COUNT`, the IDs of this node for the user namespaces of pods, both multiples of 65536 (default all from 65536 on)", c.parseUserIDs)
 	flags.BoolVar(&c.strict, "strict-manifests", true, "refuse manifests with unknown fields instead of warning")
 	flags.BoolVar(&c.stopPods, "stop-pods-on-exit", false, "stop and remove all pods before exiting")
 	flags.DurationVar(&c.exitAfter, "exit-after", 0, "exit after that time, with 0 if all pods reached what they should")
@@ -108,6 +112,14 @@ func (c *config) complete(rest []string, nodeIPs, dns string) error {
 		c.clusterDNS = append(c.clusterDNS, addr)
 	}
 	return nil
+}
+
+func (c *config) parseUserIDs(text string) error {
+	if n, err := fmt.Sscanf(text, "%d:%d", &c.userIDs[0], &c.userIDs[1]); n != 2 || err != nil {
+		return errors.New("give FIRST:COUNT, such as 1048576:65536000")
+	}
+	_, err := userns.New("/", userns.WithIDs(c.userIDs[0], c.userIDs[1]))
+	return err
 }
 
 func split(list string) []string {

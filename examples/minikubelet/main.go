@@ -31,6 +31,7 @@ import (
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
+	"github.com/podmill/podmill/userns"
 )
 
 func main() {
@@ -100,6 +101,9 @@ func (c *config) blocks() []agent.Option {
 		agent.WithNode(c.node()),
 		agent.WithProbeOptions(probe.WithGRPC(grpcprobe.Check)),
 		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
+	}
+	if c.userIDs[1] != 0 {
+		opts = append(opts, agent.WithUserNamespaceOptions(userns.WithIDs(c.userIDs[0], c.userIDs[1])))
 	}
 	if c.stopPods {
 		opts = append(opts, agent.WithStopPodsOnExit())
