@@ -48,6 +48,9 @@ type ContainerSpec struct {
 	WorkingDir string
 	Env        []EnvVar
 	Mounts     []Mount
+	// Devices are device nodes of the host. CDIDevices are names such as vendor.com/class=name, of which the runtime knows what belongs to them (CDI).
+	Devices    []Device
+	CDIDevices []string
 	// User is who the container runs as; nil is the image's own user.
 	User *User
 	// OOMScoreAdj is the kernel's bias when memory is short, -1000 (never) to 1000 (first).
@@ -91,6 +94,22 @@ type Mount struct {
 	SELinuxRelabel    bool
 	Propagation       corev1.MountPropagationMode // empty means None
 	IDMappings        *IDMappings
+}
+
+// Device is a device node of the host that a container has at a path.
+type Device struct {
+	ContainerPath string
+	HostPath      string
+	Permissions   string // of rwm: to read, to write, to make the node
+}
+
+// DeviceAllotment is what a container is given of the devices that it asks for, as a device plugin hands it over.
+type DeviceAllotment struct {
+	Devices     []Device
+	CDIDevices  []string
+	Mounts      []Mount
+	Env         []EnvVar // the container's own wins
+	Annotations map[string]string
 }
 
 // IDMappings maps user and group IDs of a user namespace to those of the host.

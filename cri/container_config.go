@@ -39,6 +39,12 @@ func (t *translation) container(spec *podmill.ContainerSpec) (*runtimeapi.Contai
 	if config.Mounts, err = mounts(spec); err != nil {
 		return nil, err
 	}
+	for _, d := range spec.Devices {
+		config.Devices = append(config.Devices, &runtimeapi.Device{ContainerPath: d.ContainerPath, HostPath: d.HostPath, Permissions: d.Permissions})
+	}
+	for _, name := range spec.CDIDevices {
+		config.CDIDevices = append(config.CDIDevices, &runtimeapi.CDIDevice{Name: name})
+	}
 	config.StopSignal, err = stopSignal(spec)
 	return config, err
 }

@@ -24,7 +24,6 @@ securityContext: seLinuxChangePolicy ! volumes are relabelled by the runtime
 securityContext.sysctls: name value
 {containers.,}resources: requests limits
 {containers.,}resources.claims ! devices cannot be claimed yet
-{containers.,}resources.{requests,limits}=*/* ! nothing hands out devices here
 {containers.,}resources.{requests,limits}=ephemeral-storage ~ counted by the scheduler; a container that uses more is not stopped yet
 overhead
 os.name

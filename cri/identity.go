@@ -76,14 +76,17 @@ func (i *identity) handler(name string) *runtimeapi.RuntimeHandlerFeatures {
 	return nil
 }
 
+// knowsCDI reports that the runtime does not pass over devices by name. No runtime says so of itself; containerd has known them since 1.7.
+func (i *identity) knowsCDI() bool { return i.name != "containerd" || atLeast(i.version, 1, 7) }
+
 // demand is something that a runtime must know of to do it. One that does not know leaves it out without a word, so that it is asked first.
 type demand struct {
 	field string
 	met   func(*identity) bool
 }
 
-// demands are what a sandbox and its mounts ask for that not every runtime can.
-func demands(spec *podmill.SandboxSpec, mounts []podmill.Mount) []demand {
+// demands are what a sandbox and a container in it, which may be nil, ask for that not every runtime can.
+func demands(spec *podmill.SandboxSpec, container *podmill.ContainerSpec) []demand {
 	var out []demand
 	handler := spec.RuntimeHandler
 	if sc := spec.Pod.Spec.SecurityContext; sc != nil && sc.SupplementalGroupsPolicy != nil && *sc.SupplementalGroupsPolicy == corev1.SupplementalGroupsPolicyStrict {
@@ -95,14 +98,20 @@ func demands(spec *podmill.SandboxSpec, mounts []podmill.Mount) []demand {
 			out = append(out, demand{"hostUsers: false with hostNetwork", func(i *identity) bool { return i.features.GetUserNamespacesHostNetwork() }})
 		}
 	}
-	for i := range mounts {
-		if mounts[i].HostPath == "" {
-			out = append(out, demand{"mount of an image at " + mounts[i].ContainerPath, (*identity).imageVolumes})
+	if container == nil {
+		return out
+	}
+	for i := range container.Mounts {
+		if container.Mounts[i].HostPath == "" {
+			out = append(out, demand{"mount of an image at " + container.Mounts[i].ContainerPath, (*identity).imageVolumes})
 		}
-		if mounts[i].RecursiveReadOnly {
-			out = append(out, demand{"recursiveReadOnly of the mount at " + mounts[i].ContainerPath,
+		if container.Mounts[i].RecursiveReadOnly {
+			out = append(out, demand{"recursiveReadOnly of the mount at " + container.Mounts[i].ContainerPath,
 				func(i *identity) bool { return i.handler(handler).GetRecursiveReadOnlyMounts() }})
 		}
+	}
+	if len(container.CDIDevices) > 0 {
+		out = append(out, demand{"device " + container.CDIDevices[0], (*identity).knowsCDI})
 	}
 	return out
 }

@@ -109,6 +109,22 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	}
 }
 
+// Devices by name are passed over by containerd before 1.7, which does not say so: its version does.
+func TestDevicesByName(t *testing.T) {
+	for version, able := range map[string]bool{"1.6.20~ds1": false, "v1.6.38": false, "1.7.0": true, "v2.4.2": true, "unknown": false} {
+		s := newServer(t).on("CreateContainer", says(&runtimeapi.CreateContainerResponse{ContainerId: "c1"})).
+			on("Version", says(&runtimeapi.VersionResponse{RuntimeName: "containerd", RuntimeVersion: version, RuntimeApiVersion: "v1"}))
+		c := s.start(t).dial(t)
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		spec.CDIDevices = []string{"example.com/gpu=7"}
+		_, err := c.CreateContainer(t.Context(), spec)
+		var refused *podmill.ReasonError
+		if (err == nil) != able || !able && (!errors.As(err, &refused) || !strings.Contains(refused.Message, "device example.com/gpu=7: the runtime, containerd "+version)) {
+			t.Errorf("containerd %s: %v", version, err)
+		}
+	}
+}
+
 // Where the runtime cannot say what it can do, nothing is refused for good: that would end up in the pod's status.
 func TestWhoCannotSayWhatItCanDoIsAskedAgain(t *testing.T) {
 	strict := corev1.SupplementalGroupsPolicyStrict
@@ -166,7 +182,7 @@ func TestImageVolumes(t *testing.T) {
 	} {
 		i := &identity{name: tt.name, version: tt.version}
 		unmet := false
-		for _, d := range demands(sandboxSpec(testPod()), []podmill.Mount{{ContainerPath: "/m", Image: "i"}}) {
+		for _, d := range demands(sandboxSpec(testPod()), &podmill.ContainerSpec{Mounts: []podmill.Mount{{ContainerPath: "/m", Image: "i"}}}) {
 			unmet = unmet || !d.met(i)
 		}
 		if unmet == tt.want {

@@ -51,7 +51,7 @@ func (c *Client) CreateContainer(ctx context.Context, spec *podmill.ContainerSpe
 		return "", err
 	}
 	subject := fmt.Sprintf("%s of %s", spec.Container.Name, podmill.RefOf(spec.Sandbox.Pod))
-	if field, why, err := c.unmet(ctx, demands(spec.Sandbox, spec.Mounts)); err != nil {
+	if field, why, err := c.unmet(ctx, demands(spec.Sandbox, spec)); err != nil {
 		return "", fmt.Errorf("create container %s: %w", subject, err)
 	} else if field != "" {
 		return "", refuse(spec, field, why)

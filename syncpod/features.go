@@ -28,7 +28,7 @@ volumes.image: reference pullPolicy
 containers.volumeMounts: bindMountOptions ! CRI has no word for it
 containers.volumeDevices ! raw block volumes cannot be handed over yet
 containers.resizePolicy ~ containers are not resized while they run
-ephemeralContainers.targetContainerName ~ the container sees no processes but its own yet
+ephemeralContainers.targetContainerName
 `)
 	objects := feature.Parse(`
 containers.env.valueFrom.configMapKeyRef: name key optional

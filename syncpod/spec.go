@@ -3,7 +3,9 @@ package syncpod
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +20,7 @@ type resolved struct {
 	sandboxID   string
 	attempt     uint32
 	image       *podmill.Image
+	devices     podmill.DeviceAllotment
 	env         []podmill.EnvVar
 	command     []string
 	args        []string
@@ -50,12 +53,14 @@ func containerSpec(pod *corev1.Pod, c *corev1.Container, r *resolved) (*podmill.
 		WorkingDir:   c.WorkingDir,
 		Env:          r.env,
 		Mounts:       mounts,
+		Devices:      r.devices.Devices,
+		CDIDevices:   r.devices.CDIDevices,
 		User:         user,
 		OOMScoreAdj:  r.oomScoreAdj,
 		LogPath:      logPath(c.Name, r.attempt),
 		CgroupParent: r.sandbox.CgroupParent,
 		Labels:       containerLabels(pod, c),
-		Annotations:  containerAnnotations(pod, c, r.attempt),
+		Annotations:  containerAnnotations(pod, c, r),
 	}, nil
 }
 
@@ -75,13 +80,15 @@ func containerLabels(pod *corev1.Pod, c *corev1.Container) map[string]string {
 
 // containerAnnotations are what an agent that knows nothing else has to know of a container: after a restart, or when its pod is wanted
 // no more.
-func containerAnnotations(pod *corev1.Pod, c *corev1.Container, attempt uint32) map[string]string {
-	a := map[string]string{
-		podmill.AnnotationContainerHash:            hashOf(c),
-		podmill.AnnotationRestartCount:             strconv.FormatUint(uint64(attempt), 10),
-		podmill.AnnotationTerminationMessagePath:   c.TerminationMessagePath,
-		podmill.AnnotationTerminationMessagePolicy: string(c.TerminationMessagePolicy),
+func containerAnnotations(pod *corev1.Pod, c *corev1.Container, r *resolved) map[string]string {
+	a := maps.Clone(r.devices.Annotations)
+	if a == nil {
+		a = map[string]string{}
 	}
+	a[podmill.AnnotationContainerHash] = hashOf(c)
+	a[podmill.AnnotationRestartCount] = strconv.FormatUint(uint64(r.attempt), 10)
+	a[podmill.AnnotationTerminationMessagePath] = c.TerminationMessagePath
+	a[podmill.AnnotationTerminationMessagePolicy] = string(c.TerminationMessagePolicy)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 		a[podmill.AnnotationPodTerminationGracePeriod] = strconv.FormatInt(*s, 10)
 	}
@@ -120,7 +127,7 @@ func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
 	if len(c.VolumeDevices) > 0 {
 		return nil, configError("volumeDevices is not supported")
 	}
-	var mounts []podmill.Mount
+	mounts := slices.Clone(r.devices.Mounts)
 	hosts, message := r.hosts, r.message
 	for i := range c.VolumeMounts {
 		m, err := mountOf(&c.VolumeMounts[i], r.volumes, r.parts[i])

@@ -114,7 +114,7 @@ func TestMountsThatAreRefused(t *testing.T) {
 		`volume "disk" is a block device`:   {VolumeMounts: []corev1.VolumeMount{{Name: "disk"}}},
 		"volumeDevices is not supported":    {VolumeDevices: []corev1.VolumeDevice{{Name: "disk"}}},
 	} {
-		_, err := mountsOf(&c, &resolved{volumes: volumes})
+		_, err := mountsOf(&c, &resolved{sandbox: &podmill.SandboxSpec{}, volumes: volumes})
 		wantConfigError(t, err, want)
 	}
 }
@@ -155,7 +155,7 @@ func TestMountsOfParts(t *testing.T) {
 		{Name: "data", MountPath: "/whole"}, {Name: "data", MountPath: "/part", SubPath: "a", ReadOnly: true}, {Name: "image", MountPath: "/image", SubPath: "b"},
 	}}
 	mounts, err := mountsOf(&c, &resolved{
-		volumes: map[string]podmill.Volume{"data": {HostPath: "/d"}, "image": {Image: "sha256:1", ReadOnly: true}},
+		sandbox: &podmill.SandboxSpec{}, volumes: map[string]podmill.Volume{"data": {HostPath: "/d"}, "image": {Image: "sha256:1", ReadOnly: true}},
 		parts:   map[int]part{1: {path: "a", hostPath: "/parts/1"}, 2: {path: "b"}},
 	})
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,6 +101,10 @@ func (u *bringingUp) resolve(
 	for _, s := range skipped {
 		u.event(u.pod, c.Name, corev1.EventTypeWarning, eventInvalidEnv, s.String())
 	}
+	devices, err := u.allotDevices(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	targetID, ok := target(u.pod, c.Name, u.seen)
 	if !ok {
 		return nil, fmt.Errorf("unable to find target container of %s", c.Name)
@@ -114,9 +120,31 @@ func (u *bringingUp) resolve(
 	command, args := env.Command(c, vars)
 	return containerSpec(u.pod, c, &resolved{
 		sandbox: u.spec, sandboxID: u.sandbox.ID, targetID: targetID, attempt: start.Attempt, image: image,
-		env: vars, command: command, args: args, volumes: volumes, parts: parts, hosts: u.hosts, message: message,
+		devices: devices, env: append(slices.Clip(devices.Env), vars...), command: command, args: args,
+		volumes: volumes, parts: parts, hosts: u.hosts, message: message,
 		oomScoreAdj: oomScoreAdj(u.pod, c, start.Kind, u.node.MemoryBytes),
 	})
+}
+
+// allotDevices returns what a container is given of the devices that it asks for, which are the resources with a domain.
+func (u *bringingUp) allotDevices(ctx context.Context, c *corev1.Container) (given podmill.DeviceAllotment, err error) {
+	for name, n := range c.Resources.Limits {
+		switch {
+		case n.IsZero() || !strings.Contains(string(name), "/"):
+			continue
+		case u.devices == nil:
+			return given, configError("resources.limits[%s]: nothing hands out devices here", name)
+		}
+		all, err := u.devices(ctx, u.pod, c)
+		if err != nil {
+			return given, fmt.Errorf("resources.limits: allot devices: %w", err)
+		}
+		if all != nil {
+			given = *all
+		}
+		break // they are handed out together
+	}
+	return given, nil
 }
 
 func (u *bringingUp) environment(ctx context.Context, c *corev1.Container) env.Input {
