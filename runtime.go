@@ -2,6 +2,7 @@ package podmill
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +19,8 @@ import (
 // A caller that got an error does not know whether the call took effect, and looks again. ErrNotFound, and nothing else,
 // means that the thing is not there.
 //
-// More than this is offered by optional interfaces ([EventStreamer], [SandboxInspector], [StatusReporter], [LogReopener]), found with [As].
+// More than this is offered by optional interfaces ([EventStreamer], [SandboxInspector], [StatusReporter], [LogReopener], [ExecStreamer]), found with
+// [As].
 type Runtime interface {
 	Lister
 	SandboxRunner
@@ -86,6 +88,19 @@ type Execer interface {
 	// Exec runs a command to its end, without standard input. An exit code other than zero is a result and not an error.
 	// When ctx ends, Exec returns its error; the command may be left running.
 	Exec(ctx context.Context, containerID string, command []string) (*ExecResult, error)
+}
+
+// ExecStreamer is an optional interface of a Runtime that serves the streams of a command by itself.
+type ExecStreamer interface {
+	// ExecURL returns where the runtime serves a command in a running container, as the CRI's Exec does: whoever asks there next, by SPDY or WebSocket in
+	// the remote command protocol of Kubernetes, gets its streams. The URL can be used once, and not for long.
+	ExecURL(ctx context.Context, containerID string, exec ExecRequest) (*url.URL, error)
+}
+
+// ExecRequest is a command and the streams that are wanted of it, at least one. With a TTY there is no Stderr.
+type ExecRequest struct {
+	Command                    []string
+	Stdin, Stdout, Stderr, TTY bool
 }
 
 // EventStreamer is an optional interface of a Runtime that tells of changes as they happen.

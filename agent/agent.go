@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 
@@ -275,14 +276,36 @@ func (a *Agent) Log(ctx context.Context, namespace, pod, container string, previ
 
 // Exec runs a command in a running container.
 func (a *Agent) Exec(ctx context.Context, namespace, pod, container string, command []string) (*podmill.ExecResult, error) {
-	instances, err := a.instances(ctx, namespace, pod, container)
+	id, err := a.running(ctx, namespace, pod, container)
 	if err != nil {
 		return nil, err
 	}
-	if instances[0].State != podmill.StateRunning {
-		return nil, fmt.Errorf("container %s of pod %s/%s is not running: it is %s", container, namespace, pod, instances[0].State)
+	return a.runtime.Exec(ctx, id, command)
+}
+
+// ExecURL returns where the runtime serves a command in a running container; [errors.ErrUnsupported] says that it serves none.
+func (a *Agent) ExecURL(ctx context.Context, namespace, pod, container string, exec podmill.ExecRequest) (*url.URL, error) {
+	streamer, ok := podmill.As[podmill.ExecStreamer](a.runtime)
+	if !ok {
+		return nil, fmt.Errorf("streams of a command: %w by this runtime", errors.ErrUnsupported)
 	}
-	return a.runtime.Exec(ctx, instances[0].ID, command)
+	id, err := a.running(ctx, namespace, pod, container)
+	if err != nil {
+		return nil, err
+	}
+	return streamer.ExecURL(ctx, id, exec)
+}
+
+// running returns the ID of a container that runs.
+func (a *Agent) running(ctx context.Context, namespace, pod, container string) (string, error) {
+	instances, err := a.instances(ctx, namespace, pod, container)
+	if err != nil {
+		return "", err
+	}
+	if instances[0].State != podmill.StateRunning {
+		return "", fmt.Errorf("container %s of pod %s/%s is not running: it is %s", container, namespace, pod, instances[0].State)
+	}
+	return instances[0].ID, nil
 }
 
 // instances returns what the runtime holds of a container, the newest first, and at least one.

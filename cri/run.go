@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/url"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -96,4 +97,21 @@ func (c *Client) Exec(ctx context.Context, containerID string, command []string)
 		return nil, err
 	}
 	return &podmill.ExecResult{Stdout: r.GetStdout(), Stderr: r.GetStderr(), ExitCode: r.GetExitCode()}, nil
+}
+
+// ExecURL implements [podmill.ExecStreamer].
+func (c *Client) ExecURL(ctx context.Context, containerID string, exec podmill.ExecRequest) (*url.URL, error) {
+	request := &runtimeapi.ExecRequest{
+		ContainerId: containerID, Cmd: exec.Command, Stdin: exec.Stdin, Stdout: exec.Stdout, Stderr: exec.Stderr, Tty: exec.TTY,
+	}
+	o := op{method: "Exec", subject: containerID, timeout: c.opts.timeout}
+	r, err := call(ctx, c, o, c.runtime.Exec, request)
+	if err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(r.GetUrl())
+	if err != nil || at.Host == "" {
+		return nil, fmt.Errorf("%s %s: the runtime returned %q, which is no URL", o.method, o.subject, r.GetUrl())
+	}
+	return at, nil
 }

@@ -4,18 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podmill/podmill"
-	"github.com/podmill/podmill/internal/crilog"
 )
 
 // ExitCodeHeader is the header in which /run tells the command's exit code.
@@ -41,6 +37,8 @@ func New(backend Backend) http.Handler {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /pods", s.pods)
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", s.logs)
+	mux.HandleFunc("GET /exec/{namespace}/{pod}/{container}", s.exec)
+	mux.HandleFunc("POST /exec/{namespace}/{pod}/{container}", s.exec)
 	mux.HandleFunc("POST /run/{namespace}/{pod}/{container}", s.run)
 	return mux
 }
@@ -71,28 +69,6 @@ func (s *server) pods(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-func (s *server) logs(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	opts, err := logOptions(query, time.Now())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	path, running, err := s.backend.Log(r.Context(), r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"), isTrue(query.Get("previous")))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	if isTrue(query.Get("follow")) {
-		opts.Follow = running
-	}
-	w.Header().Set("Content-Type", "text/plain")
-	out := flushed{w, http.NewResponseController(w)}
-	if err := crilog.Copy(r.Context(), path, opts, out, out); err != nil && r.Context().Err() == nil {
-		fail(w, fmt.Errorf("read the log of container %s: %w", r.PathValue("container"), err))
-	}
-}
-
 func (s *server) run(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["cmd"]
 	if len(command) == 0 {
@@ -109,50 +85,13 @@ func (s *server) run(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(result.Stderr)
 }
 
-// logOptions reads the kubelet's parameters.
-func logOptions(query url.Values, now time.Time) (crilog.Options, error) {
-	opts := crilog.Options{Timestamps: isTrue(query.Get("timestamps"))}
-	var since *int64
-	for name, to := range map[string]**int64{"tailLines": &opts.Tail, "limitBytes": &opts.LimitBytes, "sinceSeconds": &since} {
-		text := query.Get(name)
-		if text == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			return opts, fmt.Errorf("%s=%q is not a number of 0 or more", name, text)
-		}
-		*to = &n
-	}
-	if since != nil {
-		opts.Since = now.Add(-time.Duration(*since) * time.Second)
-	}
-	return opts, nil
-}
-
-func isTrue(text string) bool {
-	ok, _ := strconv.ParseBool(text)
-	return ok
-}
-
 func fail(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
-	if errors.Is(err, podmill.ErrNotFound) {
+	switch {
+	case errors.Is(err, podmill.ErrNotFound):
 		code = http.StatusNotFound
+	case errors.Is(err, errors.ErrUnsupported):
+		code = http.StatusNotImplemented
 	}
 	http.Error(w, err.Error(), code)
-}
-
-// flushed hands on each write at once, so that who follows a log sees it grow.
-type flushed struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (f flushed) Write(p []byte) (int, error) {
-	n, err := f.ResponseWriter.Write(p)
-	if err == nil {
-		err = f.control.Flush()
-	}
-	return n, err
 }
