@@ -4,16 +4,21 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 	"github.com/podmill/podmill/internal/resources"
 	"github.com/podmill/podmill/volume/internal/hostdir"
 )
 
-// emptyDir makes scratch space, on disk or in memory.
+// emptyDir makes scratch space: on disk, in memory or in huge pages of it.
 type emptyDir struct {
 	allocatable func() corev1.ResourceList
 }
@@ -24,10 +29,16 @@ func (emptyDir) Handles(v *corev1.Volume) bool { return v.EmptyDir != nil }
 // SetUp makes the directory once. From then on it belongs to the containers, who may change even its mode.
 func (e emptyDir) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
 	var memory *hostdir.Tmpfs
-	switch medium := m.Volume.EmptyDir.Medium; medium {
-	case corev1.StorageMediumDefault:
-	case corev1.StorageMediumMemory:
+	switch medium := m.Volume.EmptyDir.Medium; {
+	case medium == corev1.StorageMediumDefault:
+	case medium == corev1.StorageMediumMemory:
 		memory = &hostdir.Tmpfs{Size: memorySize(m.Pod, m.Volume.EmptyDir, e.allocatable())}
+	case strings.HasPrefix(string(medium), string(corev1.StorageMediumHugePages)):
+		size, err := pageSize(m.Pod, medium)
+		if err != nil {
+			return podmill.Volume{}, err
+		}
+		memory = &hostdir.Tmpfs{PageSize: size}
 	default:
 		return podmill.Volume{}, unsupportedError(fmt.Sprintf("emptyDir medium %q is not supported", medium))
 	}
@@ -54,6 +65,9 @@ func makeDir(m Mount, mode fs.FileMode, memory *hostdir.Tmpfs) (*os.Root, error)
 	} else {
 		memory.Mode, memory.GID = mode, gid
 		err = mountOnce(parent, m.Name, *memory)
+	}
+	if err == nil {
+		err = hostdir.CheckMemory(parent, m.Name) // else it would be somebody's data that is written over
 	}
 	if err != nil {
 		return nil, err
@@ -102,4 +116,35 @@ func memorySize(pod *corev1.Pod, source *corev1.EmptyDirVolumeSource, node corev
 	bound(resources.MemoryLimit(pod))
 	bound(node.Memory().Value())
 	return size
+}
+
+// pageSize returns, in bytes, the size of the huge pages that a medium is of. The pod asks for pages of that size, or it could not use them; the medium HugePages
+// is of the one size that it asks for.
+func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
+	asked := map[int64]bool{}
+	for c := range lifecycle.Containers(pod) {
+		for name := range c.Resources.Requests {
+			if size, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
+				q, err := resource.ParseQuantity(size)
+				if err != nil {
+					return 0, fmt.Errorf("resource %s: %w", name, err)
+				}
+				asked[q.Value()] = true
+			}
+		}
+	}
+	if medium == corev1.StorageMediumHugePages {
+		if len(asked) != 1 {
+			return 0, unsupportedError(fmt.Sprintf("medium %s needs containers that request huge pages of one size, not of %d", medium, len(asked)))
+		}
+		return slices.Collect(maps.Keys(asked))[0], nil
+	}
+	q, err := resource.ParseQuantity(strings.TrimPrefix(string(medium), string(corev1.StorageMediumHugePagesPrefix)))
+	if err != nil {
+		return 0, unsupportedError(fmt.Sprintf("emptyDir medium %q: %v", medium, err))
+	}
+	if !asked[q.Value()] {
+		return 0, unsupportedError(fmt.Sprintf("medium %s needs a container that requests huge pages of that size", medium))
+	}
+	return q.Value(), nil
 }

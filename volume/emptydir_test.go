@@ -91,9 +91,12 @@ func TestMemoryWithoutRoot(t *testing.T) {
 }
 
 func TestEmptyDirOfUnknownMedium(t *testing.T) {
-	for _, medium := range []corev1.StorageMedium{corev1.StorageMediumHugePages, "HugePages-2Mi", "Tape"} {
+	for medium, why := range map[corev1.StorageMedium]string{
+		"HugePages": "medium HugePages needs containers that request huge pages of one size, not of 0", "Tape": `emptyDir medium "Tape" is not supported`,
+		"HugePages-2Mi": "medium HugePages-2Mi needs a container that requests huge pages of that size",
+	} {
 		r := newRig(t)
-		want := fmt.Sprintf(`unmounted volumes=[v]: MountVolume.SetUp failed for volume "v" : emptyDir medium %q is not supported`, medium)
+		want := `unmounted volumes=[v]: MountVolume.SetUp failed for volume "v" : ` + why
 		if got := r.refused(podOf(emptyDirSource(medium))); !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}

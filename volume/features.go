@@ -21,7 +21,6 @@ volumes: name
 containers.volumeMounts: name subPath subPathExpr
 securityContext: fsGroup fsGroupChangePolicy
 volumes.emptyDir: medium sizeLimit
-volumes.emptyDir.medium=HugePages* ! huge pages cannot be mounted yet
 volumes.emptyDir.mode ! it is always 0777
 volumes.hostPath: path type
 volumes.downwardAPI.defaultMode

@@ -77,7 +77,8 @@ func (p Place) parent(create bool) (*os.Root, error) {
 	return enter(p.pods, create, string(p.UID), volumesDir, escape(p.Plugin))
 }
 
-// enter opens a directory below that of all pods, by the names of those that lead to it. No link on the way is followed.
+// enter opens a directory below that of all pods, by the names of those that lead to it. No link on the way is followed, and nothing is entered that somebody has mounted
+// there.
 func enter(pods string, create bool, names ...string) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(pods, dirMode); err != nil {
@@ -94,7 +95,9 @@ func enter(pods string, create bool, names ...string) (*os.Root, error) {
 		}
 		var next *os.Root
 		if err == nil || errors.Is(err, fs.ErrExist) {
-			next, err = hostdir.Enter(dir, name)
+			if next, err = hostdir.Enter(dir, name); err == nil {
+				err = notMounted(dir, next, name)
+			}
 		}
 		_ = dir.Close() // nothing was written through it
 		if err != nil {
@@ -103,6 +106,18 @@ func enter(pods string, create bool, names ...string) (*os.Root, error) {
 		dir = next
 	}
 	return dir, nil
+}
+
+// notMounted closes what was entered, and returns an error, if it is mounted.
+func notMounted(dir, entered *os.Root, name string) error {
+	mounted, err := hostdir.IsMount(dir, name)
+	if err == nil && mounted {
+		err = &fs.PathError{Op: "open", Path: hostdir.Path(dir, name), Err: errStrangeMount}
+	}
+	if err != nil {
+		_ = entered.Close() // nothing was written through it
+	}
+	return err
 }
 
 // remove unmounts the memory that is mounted on the volume's directory, if any, and removes the directory.

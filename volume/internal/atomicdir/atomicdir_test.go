@@ -25,7 +25,22 @@ func must(t rapid.TB, errs ...error) {
 // open returns a new directory that counts what is done to it.
 func open(t testing.TB) (*counting, string) {
 	t.Helper()
-	dir := t.TempDir()
+	return openAt(t, t.TempDir())
+}
+
+// openInMemory is open where many changes are made: in memory, if there is a place for that.
+func openInMemory(t testing.TB) (*counting, string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "atomicdir")
+	if err != nil {
+		return open(t)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return openAt(t, dir)
+}
+
+func openAt(t testing.TB, dir string) (*counting, string) {
+	t.Helper()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	t.Cleanup(func() { _ = root.Close() })

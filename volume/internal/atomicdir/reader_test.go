@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Ten readers see one version each time that they look, whatever is written meanwhile.
+// Ten readers see one version each time that they look, in 10,000 changes.
 func TestReadersSeeOneVersion(t *testing.T) {
-	dir, path := open(t)
+	dir, path := openInMemory(t)
 	files := func(i int) map[string]File {
 		all := map[string]string{}
 		for key := range 5 {
@@ -39,7 +39,7 @@ func TestReadersSeeOneVersion(t *testing.T) {
 			}
 		})
 	}
-	for i := range 2000 {
+	for i := range 10_000 {
 		for range 2 {
 			select {
 			case looks <- struct{}{}:

@@ -80,4 +80,6 @@ type Tmpfs struct {
 	Size int64 // in bytes; 0 is the kernel's default, half of the memory
 	Mode fs.FileMode
 	GID  int // negative is the default group
+	// PageSize makes it one of huge pages of that many bytes; 0 is ordinary memory.
+	PageSize int64
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,8 +33,8 @@ func IsMount(parent *os.Root, name string) (bool, error) {
 	return st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-// MountTmpfs mounts a file system in memory on a directory. Where the kernel can (Linux 6.3), it is never swapped out. A process that may not mount
-// gets [errors.ErrUnsupported].
+// MountTmpfs mounts a file system in memory on a directory. Where the kernel can (Linux 6.3), it is never swapped out. A process that may not mount, and
+// a kernel without huge pages of that size, gets [errors.ErrUnsupported].
 func MountTmpfs(parent *os.Root, name string, t Tmpfs) error {
 	target, err := Enter(parent, name)
 	if err != nil {
@@ -45,17 +46,10 @@ func MountTmpfs(parent *os.Root, name string, t Tmpfs) error {
 		return err
 	}
 	defer dir.Close()
-	data := fmt.Sprintf("mode=%o", unixMode(t.Mode))
-	if t.GID >= 0 {
-		data += fmt.Sprintf(",gid=%d", t.GID)
-	}
-	if t.Size > 0 {
-		data += fmt.Sprintf(",size=%d", t.Size)
-	}
-	at := fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
-	err = unix.Mount("tmpfs", at, "tmpfs", 0, data+",noswap")
-	if errors.Is(err, unix.EINVAL) {
-		err = unix.Mount("tmpfs", at, "tmpfs", 0, data)
+	if t.PageSize > 0 {
+		err = t.mountHugePages(int(dir.Fd()))
+	} else {
+		err = t.mount(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
 	}
 	if errors.Is(err, unix.EPERM) {
 		err = fmt.Errorf("%w, for it takes root: %w", err, errors.ErrUnsupported)
@@ -64,6 +58,58 @@ func MountTmpfs(parent *os.Root, name string, t Tmpfs) error {
 		return &fs.PathError{Op: "mount tmpfs on", Path: Path(parent, name), Err: err}
 	}
 	return nil
+}
+
+func (t *Tmpfs) mount(at string) error {
+	data := fmt.Sprintf("mode=%o", unixMode(t.Mode))
+	if t.GID >= 0 {
+		data += fmt.Sprintf(",gid=%d", t.GID)
+	}
+	if t.Size > 0 {
+		data += fmt.Sprintf(",size=%d", t.Size)
+	}
+	err := unix.Mount("tmpfs", at, "tmpfs", 0, data+",noswap")
+	if errors.Is(err, unix.EINVAL) {
+		err = unix.Mount("tmpfs", at, "tmpfs", 0, data)
+	}
+	return err
+}
+
+// mountHugePages takes the long way: this file system takes no setgid bit as an option, and whoever finds it mounted may trust that it is as it should be.
+func (t *Tmpfs) mountHugePages(target int) error {
+	system, err := unix.Fsopen("hugetlbfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return t.noHugePages(err)
+	}
+	defer unix.Close(system)
+	options := map[string]string{"pagesize": strconv.FormatInt(t.PageSize, 10)}
+	if t.GID >= 0 {
+		options["gid"] = strconv.Itoa(t.GID)
+	}
+	for name, value := range options {
+		if err := unix.FsconfigSetString(system, name, value); err != nil {
+			return t.noHugePages(err)
+		}
+	}
+	if err := unix.FsconfigCreate(system); err != nil {
+		return t.noHugePages(err)
+	}
+	mount, err := unix.Fsmount(system, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(mount)
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", mount), unixMode(t.Mode)); err != nil {
+		return err
+	}
+	return unix.MoveMount(mount, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+func (t *Tmpfs) noHugePages(err error) error {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("the kernel has no huge pages of %d bytes: %w", t.PageSize, errors.ErrUnsupported)
+	}
+	return err
 }
 
 func unixMode(m fs.FileMode) uint32 {
@@ -101,6 +147,23 @@ func unmount(parent *os.Root, name string) error {
 	return nil
 }
 
+// CheckMemory returns an error where something is mounted on a directory that is no file system in memory.
+func CheckMemory(parent *os.Root, name string) error {
+	mounted, err := IsMount(parent, name)
+	if err != nil || !mounted {
+		return err
+	}
+	dir, err := parent.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := isTmpfs(int(dir.Fd()), name); err != nil {
+		return &fs.PathError{Op: "open", Path: Path(parent, name), Err: err}
+	}
+	return nil
+}
+
 func isTmpfs(parent int, name string) error {
 	fd, err := unix.Openat(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -111,7 +174,7 @@ func isTmpfs(parent int, name string) error {
 	switch err := unix.Fstatfs(fd, &st); {
 	case err != nil:
 		return err
-	case st.Type != unix.TMPFS_MAGIC:
+	case st.Type != unix.TMPFS_MAGIC && st.Type != unix.HUGETLBFS_MAGIC:
 		return errors.New("what is mounted there was not mounted for a volume")
 	}
 	return nil

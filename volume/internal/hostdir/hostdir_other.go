@@ -12,6 +12,9 @@ const HasMounts = false
 // IsMount is false: nothing is mounted by this package but on Linux, and no container is run that could.
 func IsMount(*os.Root, string) (bool, error) { return false, nil }
 
+// CheckMemory finds nothing.
+func CheckMemory(*os.Root, string) error { return nil }
+
 // MountTmpfs returns [ErrNoTmpfs].
 func MountTmpfs(*os.Root, string, Tmpfs) error { return ErrNoTmpfs }
 
