@@ -85,15 +85,19 @@ type User struct {
 
 // Mount is something that a container sees at a path: a file or directory of the host or, where HostPath is empty, an image.
 type Mount struct {
-	ContainerPath     string
-	HostPath          string
-	Image             string
-	ImageSubPath      string
-	ReadOnly          bool
-	RecursiveReadOnly bool
+	ContainerPath string
+	HostPath      string
+	Image         string
+	ImageSubPath  string
+	ReadOnly      bool
+	// RecursiveReadOnly is how far a mount that is read-only is so for what is mounted below it: IfPossible leaves it to the runtime, which refuses Enabled where it
+	// cannot do it. Empty means Disabled.
+	RecursiveReadOnly corev1.RecursiveReadOnlyMode
 	SELinuxRelabel    bool
 	Propagation       corev1.MountPropagationMode // empty means None
-	IDMappings        *IDMappings
+	// Options are of noexec, nodev and nosuid.
+	Options    []string
+	IDMappings *IDMappings
 }
 
 // Device is a device node of the host that a container has at a path.

@@ -85,8 +85,9 @@ func mounts(spec *podmill.ContainerSpec) ([]*runtimeapi.Mount, error) {
 			ContainerPath:     m.ContainerPath,
 			HostPath:          m.HostPath,
 			Readonly:          m.ReadOnly,
-			RecursiveReadOnly: m.RecursiveReadOnly,
+			RecursiveReadOnly: m.RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled,
 			SelinuxRelabel:    m.SELinuxRelabel,
+			MountOptions:      m.Options,
 		}
 		if m.HostPath == "" {
 			if m.Image == "" {

@@ -105,7 +105,10 @@ func demands(spec *podmill.SandboxSpec, container *podmill.ContainerSpec) []dema
 		if container.Mounts[i].HostPath == "" {
 			out = append(out, demand{"mount of an image at " + container.Mounts[i].ContainerPath, (*identity).imageVolumes})
 		}
-		if container.Mounts[i].RecursiveReadOnly {
+		if len(container.Mounts[i].Options) > 0 {
+			out = append(out, demand{"bindMountOptions of the mount at " + container.Mounts[i].ContainerPath, func(i *identity) bool { return i.features.GetMountOptions() }})
+		}
+		if container.Mounts[i].RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled {
 			out = append(out, demand{"recursiveReadOnly of the mount at " + container.Mounts[i].ContainerPath,
 				func(i *identity) bool { return i.handler(handler).GetRecursiveReadOnlyMounts() }})
 		}
@@ -114,6 +117,21 @@ func demands(spec *podmill.SandboxSpec, container *podmill.ContainerSpec) []dema
 		out = append(out, demand{"device " + container.CDIDevices[0], (*identity).knowsCDI})
 	}
 	return out
+}
+
+// ifPossible makes mounts recursively read-only that would like to be, where the runtime can. It asks the runtime only where there are any.
+func (c *Client) ifPossible(ctx context.Context, spec *podmill.ContainerSpec, config *runtimeapi.ContainerConfig) error {
+	for i := range spec.Mounts {
+		if spec.Mounts[i].RecursiveReadOnly != corev1.RecursiveReadOnlyIfPossible {
+			continue
+		}
+		it, err := c.identity(ctx)
+		if err != nil {
+			return err
+		}
+		config.Mounts[i].RecursiveReadOnly = it.handler(spec.Sandbox.RuntimeHandler).GetRecursiveReadOnlyMounts()
+	}
+	return nil
 }
 
 // unmet returns the first demand that the runtime cannot meet, and why. It asks the runtime only where there are any.

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	strict := corev1.SupplementalGroupsPolicyStrict
 	ids := &podmill.IDMappings{UIDs: []podmill.IDMapping{{Host: 65536, Length: 65536}}, GIDs: []podmill.IDMapping{{Host: 65536, Length: 65536}}}
 	able := &runtimeapi.StatusResponse{
-		Features: &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true, UserNamespacesHostNetwork: true},
+		Features: &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true, UserNamespacesHostNetwork: true, MountOptions: true},
 		RuntimeHandlers: []*runtimeapi.RuntimeHandler{
 			{}, {Name: "runc", Features: &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true, UserNamespaces: true}},
 		},
@@ -67,8 +68,11 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 			c.Sandbox.IDMappings, c.Sandbox.Pod.Spec.HostNetwork = ids, true
 		}, "hostUsers: false"},
 		"recursive read-only": {func(c *podmill.ContainerSpec) {
-			c.Mounts = []podmill.Mount{{ContainerPath: "/m", HostPath: "/m", ReadOnly: true, RecursiveReadOnly: true}}
+			c.Mounts = []podmill.Mount{{ContainerPath: "/m", HostPath: "/m", ReadOnly: true, RecursiveReadOnly: corev1.RecursiveReadOnlyEnabled}}
 		}, "recursiveReadOnly of the mount at /m"},
+		"mount options": {func(c *podmill.ContainerSpec) {
+			c.Mounts = []podmill.Mount{{ContainerPath: "/m", HostPath: "/m", Options: []string{"noexec"}}}
+		}, "bindMountOptions of the mount at /m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t).on("RunPodSandbox", says(&runtimeapi.RunPodSandboxResponse{PodSandboxId: "s1"})).
@@ -102,7 +106,7 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 				t.Error(err)
 			}
 			spec.Sandbox.RuntimeHandler = "another"
-			if _, err := able.CreateContainer(t.Context(), spec); name != "strict groups" && err == nil {
+			if _, err := able.CreateContainer(t.Context(), spec); name != "strict groups" && name != "mount options" && err == nil {
 				t.Error("the features of one runtime handler are taken for those of another")
 			}
 		})
@@ -187,6 +191,30 @@ func TestImageVolumes(t *testing.T) {
 		}
 		if unmet == tt.want {
 			t.Errorf("%s %s mounts images: %v, want %v", tt.name, tt.version, !unmet, tt.want)
+		}
+	}
+}
+
+// What need not be recursively read-only is where the runtime can, and is read-only where it cannot.
+func TestRecursiveReadOnlyIfPossible(t *testing.T) {
+	for _, can := range []bool{false, true} {
+		s := newServer(t).on("Status", says(&runtimeapi.StatusResponse{RuntimeHandlers: []*runtimeapi.RuntimeHandler{
+			{Name: "runc", Features: &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: can}},
+		}}))
+		var got *runtimeapi.CreateContainerRequest
+		s.on("CreateContainer", func(_ context.Context, request any) (any, error) {
+			got = request.(*runtimeapi.CreateContainerRequest)
+			return &runtimeapi.CreateContainerResponse{ContainerId: "c1"}, nil
+		})
+		s.start(t)
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		spec.Sandbox.RuntimeHandler = "runc"
+		spec.Mounts = []podmill.Mount{{ContainerPath: "/m", HostPath: "/m", ReadOnly: true, RecursiveReadOnly: corev1.RecursiveReadOnlyIfPossible}}
+		if _, err := s.dial(t).CreateContainer(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		if m := got.GetConfig().GetMounts()[0]; !m.GetReadonly() || m.GetRecursiveReadOnly() != can {
+			t.Errorf("can: %v, the mount is %v", can, m)
 		}
 	}
 }

@@ -57,6 +57,9 @@ func (c *Client) CreateContainer(ctx context.Context, spec *podmill.ContainerSpe
 	} else if field != "" {
 		return "", refuse(spec, field, why)
 	}
+	if err := c.ifPossible(ctx, spec, config); err != nil {
+		return "", fmt.Errorf("create container %s: %w", subject, err)
+	}
 	o := op{"CreateContainer", subject, c.opts.timeout}
 	r, err := call(ctx, c, o, c.runtime.CreateContainer,
 		&runtimeapi.CreateContainerRequest{PodSandboxId: spec.SandboxID, Config: config, SandboxConfig: sandbox})

@@ -76,7 +76,10 @@ func containerSpec(sandbox *podmill.SandboxSpec, n int) *podmill.ContainerSpec {
 		spec.Env = append(spec.Env, podmill.EnvVar{Name: v.Name, Value: v.Value})
 	}
 	for _, m := range c.VolumeMounts {
-		mount := podmill.Mount{ContainerPath: m.MountPath, HostPath: "/volumes/" + m.Name, ReadOnly: m.ReadOnly, RecursiveReadOnly: m.RecursiveReadOnly != nil}
+		mount := podmill.Mount{ContainerPath: m.MountPath, HostPath: "/volumes/" + m.Name, ReadOnly: m.ReadOnly, Options: m.BindMountOptions}
+		if m.RecursiveReadOnly != nil {
+			mount.RecursiveReadOnly = *m.RecursiveReadOnly
+		}
 		if m.MountPropagation != nil {
 			mount.Propagation = *m.MountPropagation
 		}

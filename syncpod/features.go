@@ -23,9 +23,8 @@ containers.lifecycle.{postStart,preStop}: exec.command sleep.seconds
 containers.lifecycle.{postStart,preStop}.httpGet: path port host scheme httpHeaders.name httpHeaders.value
 containers.lifecycle.{postStart,preStop}.httpGet.protocol ! only HTTP/1.1 is spoken
 containers.lifecycle.{postStart,preStop}.tcpSocket ~ Kubernetes has never carried it out; such a hook fails
-containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation
+containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation bindMountOptions
 volumes.image: reference pullPolicy
-containers.volumeMounts: bindMountOptions ! CRI has no word for it
 containers.volumeDevices ! raw block volumes cannot be handed over yet
 containers.resizePolicy ~ containers are not resized while they run
 ephemeralContainers.targetContainerName

@@ -162,16 +162,17 @@ func mountOf(m *corev1.VolumeMount, volumes map[string]podmill.Volume, part part
 		return podmill.Mount{}, configError("volumeMounts: there is no volume %q", m.Name)
 	case volume.Block:
 		return podmill.Mount{}, configError("volumeMounts: volume %q is a block device", m.Name)
-	case len(m.BindMountOptions) > 0:
-		return podmill.Mount{}, configError("volumeMounts: bindMountOptions of volume %q are not supported", m.Name)
 	}
 	mount := podmill.Mount{
-		ContainerPath:     path.Clean("/" + m.MountPath),
-		HostPath:          volume.HostPath,
-		Image:             volume.Image,
-		ReadOnly:          m.ReadOnly || volume.ReadOnly,
-		RecursiveReadOnly: m.ReadOnly && m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled,
-		SELinuxRelabel:    volume.SELinuxRelabel,
+		ContainerPath:  path.Clean("/" + m.MountPath),
+		HostPath:       volume.HostPath,
+		Image:          volume.Image,
+		ReadOnly:       m.ReadOnly || volume.ReadOnly,
+		SELinuxRelabel: volume.SELinuxRelabel,
+		Options:        m.BindMountOptions,
+	}
+	if m.ReadOnly && m.RecursiveReadOnly != nil && *m.RecursiveReadOnly != corev1.RecursiveReadOnlyDisabled {
+		mount.RecursiveReadOnly = *m.RecursiveReadOnly
 	}
 	switch {
 	case part.path != "" && mount.HostPath != "":

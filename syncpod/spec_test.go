@@ -50,6 +50,8 @@ func TestContainerSpec(t *testing.T) {
 					{Name: "data", MountPath: "/data", MountPropagation: ptr(corev1.MountPropagationHostToContainer)},
 					{Name: "conf", MountPath: "etc/conf"},
 					{Name: "tools", MountPath: "/tools/", ReadOnly: true, RecursiveReadOnly: ptr(corev1.RecursiveReadOnlyEnabled)},
+					{Name: "tools", MountPath: "/tools2", ReadOnly: true, RecursiveReadOnly: ptr(corev1.RecursiveReadOnlyIfPossible), BindMountOptions: []string{"noexec"}},
+					{Name: "tools", MountPath: "/tools3", ReadOnly: true, RecursiveReadOnly: ptr(corev1.RecursiveReadOnlyDisabled)},
 				}
 			},
 			r: resolved{
@@ -109,10 +111,9 @@ func golden(t *testing.T, file string, v any) {
 func TestMountsThatAreRefused(t *testing.T) {
 	volumes := map[string]podmill.Volume{"data": {HostPath: "/d"}, "disk": {HostPath: "/dev/sda", Block: true}}
 	for want, c := range map[string]corev1.Container{
-		`there is no volume "gone"`:         {VolumeMounts: []corev1.VolumeMount{{Name: "gone"}}},
-		`bindMountOptions of volume "data"`: {VolumeMounts: []corev1.VolumeMount{{Name: "data", BindMountOptions: []string{"noexec"}}}},
-		`volume "disk" is a block device`:   {VolumeMounts: []corev1.VolumeMount{{Name: "disk"}}},
-		"volumeDevices is not supported":    {VolumeDevices: []corev1.VolumeDevice{{Name: "disk"}}},
+		`there is no volume "gone"`:       {VolumeMounts: []corev1.VolumeMount{{Name: "gone"}}},
+		`volume "disk" is a block device`: {VolumeMounts: []corev1.VolumeMount{{Name: "disk"}}},
+		"volumeDevices is not supported":  {VolumeDevices: []corev1.VolumeDevice{{Name: "disk"}}},
 	} {
 		_, err := mountsOf(&c, &resolved{sandbox: &podmill.SandboxSpec{}, volumes: volumes})
 		wantConfigError(t, err, want)
