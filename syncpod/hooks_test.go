@@ -336,6 +336,21 @@ func TestPreStopRunsAgainAfterARestart(t *testing.T) {
 	})
 }
 
+// A pod that was put back while no agent ran, before it had stopped, lives on, and has its preStop hook and its whole grace when it ends another time.
+func TestPreStopRunsAgainInTheNextEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", hooked(nil, script("sleep 1")), deaf))
+		r.work(pod, 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_ = r.SyncTerminatingPod(ctx, pod, end(20*time.Second))
+		r.restart()
+		r.work(pod, 5*time.Second)
+		r.finish(pod, end(20*time.Second))
+		r.tells("10.000s Exec shop/cart web#0", "20.000s Exec shop/cart web#0", "21.000s StopContainer shop/cart web#0 grace=19s")
+	})
+}
+
 // A pod that is known from the runtime alone has its preStop hooks, as the containers' annotations tell them.
 func TestAnOrphanHasItsPreStopHooks(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

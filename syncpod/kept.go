@@ -119,7 +119,8 @@ func (k *keeper) doomed() *podmill.Kill {
 	return nil
 }
 
-// live takes back a termination of a pod that is wanted again, and is not over: its deadline is not that of its next end.
+// live takes back a termination of a pod that is wanted again, and is not over: its deadline is not that of its next end, and for that its preStop hooks
+// run anew.
 func (k *keeper) live() error {
 	k.mu.Lock()
 	lives := k.Termination == nil
@@ -127,7 +128,7 @@ func (k *keeper) live() error {
 	if lives {
 		return nil
 	}
-	return k.change(func(kept *kept) { kept.Termination = nil })
+	return k.change(func(kept *kept) { kept.Termination, kept.PreStop = nil, nil })
 }
 
 // postStartBegins keeps that the postStart hook of an instance will run.
