@@ -123,14 +123,20 @@ func TestAFailedPostStartHookIsWhyItsContainerWaits(t *testing.T) {
 // A pod that is told to end while a postStart hook runs ends at once.
 func TestThePostStartHookEndsWithItsPod(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", hooked(script("sleep inf"), nil)))
+		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1", hooked(script("sleep inf"), nil), deaf))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if _, err := r.SyncPod(ctx, pod); err != nil {
 			t.Error(err)
 		}
+		ending, stop := context.WithTimeout(t.Context(), 5*time.Second)
+		defer stop()
+		_ = r.SyncTerminatingPod(ending, pod, end(35*time.Second))
+		if h, ok := r.progress.Health[r.seen.Container("web").ID]; !ok || h.Started || h.Ready {
+			t.Errorf("at the end it is told of a container that has never started: %+v", r.progress)
+		}
 		r.finish(pod, end(30*time.Second))
-		r.tells("30.000s StopContainer shop/cart web#0 grace=30s")
+		r.tells("30.000s StopContainer shop/cart web#0 grace=35s")
 		if r.has("FailedPostStartHook") {
 			t.Error(r.story())
 		}

@@ -99,7 +99,7 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 	m.learn(pod, seen, time.Now())
 	logFailure(ctx, pod, "after a restart of the agent containers may start once more that have started together", m.keepResets())
 	hooked := m.hooks(hooks)
-	health := s.health(pod, seen, hooked)
+	health := s.health(pod, seen, hooked, false)
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
 	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
@@ -142,14 +142,14 @@ func (s *Syncer) probe(pod *corev1.Pod, seen *podmill.RuntimePod, ending bool) m
 }
 
 // health returns how the containers are. One whose postStart hook has not succeeded has not started, and is not probed.
-func (s *Syncer) health(pod *corev1.Pod, seen *podmill.RuntimePod, hooked map[string]Hooks) map[string]podmill.Health {
+func (s *Syncer) health(pod *corev1.Pod, seen *podmill.RuntimePod, hooked map[string]Hooks, ending bool) map[string]podmill.Health {
 	unstarted := func(c *podmill.Container) bool { return hooked[c.ID].PostStart != "" }
 	if !anyOf(seen.Containers, unstarted) {
-		return s.probe(pod, seen, false)
+		return s.probe(pod, seen, ending)
 	}
 	rest := *seen
 	rest.Containers = slices.DeleteFunc(slices.Clone(seen.Containers), func(c podmill.Container) bool { return unstarted(&c) })
-	health := maps.Clone(s.probe(pod, &rest, false))
+	health := maps.Clone(s.probe(pod, &rest, ending))
 	if health == nil {
 		health = map[string]podmill.Health{}
 	}

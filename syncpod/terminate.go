@@ -18,9 +18,11 @@ import (
 // It is a reconcile and not a shot: after an error, a restart of the agent, or a call that was cancelled because the deadline came nearer,
 // the next call goes on where this one was. The deadline is kept in the pod's directory.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podmill.Termination) error {
-	err := s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
+	keeper, err := s.keeper(pod.UID)
+	logFailure(ctx, pod, "nothing of the pod's hooks is known", err)
+	err = s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
 		return s.report(ctx, pod, seen, podmill.Progress{
-			Health: s.probe(pod, seen, true), Termination: &t, Stopped: stopped,
+			Health: s.health(pod, seen, keeper.hooks(), true), Termination: &t, Stopped: stopped,
 		})
 	})
 	if err != nil {
