@@ -33,8 +33,9 @@ type Manager struct {
 	period uint64
 	own    bool // the root was not there before
 
-	mu   sync.Mutex
-	pods map[types.UID]podState
+	mu     sync.Mutex
+	pods   map[types.UID]podState
+	shares map[corev1.PodQOSClass]uint64 // as they were last set for the classes whose cgroups are there
 }
 
 // podState is what was made for a pod.
@@ -56,7 +57,7 @@ func WithCPUPeriod(us uint64) Option { return func(m *Manager) { m.period = us }
 // New returns a manager that keeps the pods' cgroups below root, an absolute path in the kernel's hierarchies such as
 // /podmill; "/" is the kubelet's own place. Two agents on one machine need different roots.
 func New(root string, opts ...Option) (*Manager, error) {
-	m := &Manager{driver: Cgroupfs, period: cpu.DefaultPeriod, pods: map[types.UID]podState{}}
+	m := &Manager{driver: Cgroupfs, period: cpu.DefaultPeriod, pods: map[types.UID]podState{}, shares: map[corev1.PodQOSClass]uint64{}}
 	for _, opt := range opts {
 		opt(m)
 	}
@@ -98,6 +99,9 @@ func (m *Manager) EnsureCgroup(_ context.Context, pod *corev1.Pod) (parent strin
 	defer m.mu.Unlock()
 	if m.pods[pod.UID] == want && m.kernel.exists(n) {
 		return n.parent(m.driver), nil
+	}
+	if !m.kernel.exists(m.root.class(want.class)) {
+		clear(m.shares)
 	}
 	if err := m.kernel.apply(n, want.limits); err != nil {
 		return "", fmt.Errorf("make cgroup %s of pod %s: %w", n.path(m.driver), podmill.RefOf(pod), err)
@@ -152,16 +156,22 @@ func (m *Manager) weigh() error {
 		return m.prune()
 	}
 	var burstable uint64
+	held := map[corev1.PodQOSClass]bool{}
 	for _, p := range m.pods {
+		held[p.class] = true
 		if p.class == corev1.PodQOSBurstable {
 			burstable += p.limits.CPUShares
 		}
 	}
 	for class, shares := range map[corev1.PodQOSClass]uint64{corev1.PodQOSBurstable: burstable, corev1.PodQOSBestEffort: 0} {
 		shares = min(max(shares, cpu.MinShares), cpu.MaxShares)
+		if m.shares[class] == shares || m.shares[class] == 0 && !held[class] { // nobody has needed it yet
+			continue
+		}
 		if err := m.kernel.apply(m.root.class(class), Limits{CPUShares: shares}); err != nil {
 			return fmt.Errorf("set the share of %s pods: %w", class, err)
 		}
+		m.shares[class] = shares
 	}
 	return nil
 }
@@ -179,6 +189,7 @@ func (m *Manager) prune() error {
 			}
 		}
 	}
+	clear(m.shares)
 	if err := m.kernel.remove(m.root.child("kubepods")); err != nil || !m.own {
 		return err
 	}

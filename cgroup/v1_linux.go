@@ -51,11 +51,9 @@ func (l *legacy) apply(n name, limits Limits) error {
 		resources.CPU.Quota, resources.CPU.Period = &quota, &limits.CPUPeriod
 		resources.Memory = &specs.LinuxMemory{Limit: &memory}
 	}
-	group, err := cgroup1.New(cgroup1.StaticPath(n.path(l.driver)), resources, cgroup1.WithHierarchy(l.mounted))
-	if err != nil {
-		return err
-	}
-	return group.Update(resources)
+	// It sets what is there already, too.
+	_, err := cgroup1.New(cgroup1.StaticPath(n.path(l.driver)), resources, cgroup1.WithHierarchy(l.mounted))
+	return err
 }
 
 func unlimited(limit int64) int64 {
