@@ -20,6 +20,10 @@ import (
 
 // FileSink is a [podmill.StatusSink] for agents without an API server. It keeps one file a pod, <dir>/<uid>.json, which holds
 // a v1 Pod with metadata and status. A file is replaced at once: a reader sees the old one or the new one.
+//
+// A status that says that something has ended, a container or the pod, is on disk when UpdateStatus returns: a machine that loses its power
+// must not run a finished pod again, nor begin to count restarts anew. Any other is written without waiting for the disk, on which runtimes wait for most of
+// the time that a start takes: after such a loss its file may be empty, and such a pod is one of which nothing was known.
 type FileSink struct {
 	dir string
 }
@@ -51,7 +55,7 @@ func (s *FileSink) UpdateStatus(_ context.Context, pod *corev1.Pod, status *core
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) { //nolint:gosec // path was checked
 		return nil
 	}
-	if err := replace(path, data); err != nil {
+	if err := replace(path, data, lasting(status)); err != nil {
 		return fmt.Errorf("write status of pod %s: %w", podmill.RefOf(pod), err)
 	}
 	return nil
@@ -131,16 +135,31 @@ func (s *FileSink) path(uid types.UID) (string, error) {
 // unfinished is what a file is called by that is being written.
 const unfinished = ".tmp"
 
-// replace puts a file with data in the place of path, whatever was there, in one step. The old content survives a crash until the
-// new one is on disk.
-func replace(path string, data []byte) error {
+// lasting reports that a status tells of something that nobody else would know after a loss of power.
+func lasting(status *corev1.PodStatus) bool {
+	if final(status.Phase) {
+		return true
+	}
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		for i := range list {
+			if c := &list[i]; c.RestartCount > 0 || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replace puts a file with data in the place of path, whatever was there, in one step. Where it has to last, the old content survives a crash until
+// the new one is on disk.
+func replace(path string, data []byte, last bool) error {
 	tmp := path + unfinished
 	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // path was checked
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil {
+	if err == nil && last {
 		err = file.Sync()
 	}
 	err = errors.Join(err, file.Close())

@@ -270,15 +270,3 @@ func ExampleManager() {
 	_ = m.Run(ctx)
 	// Output: web Pending
 }
-
-// BenchmarkSet compares a status that changes nothing, which is most of them, with the comparison that finds it out.
-func BenchmarkSet(b *testing.B) {
-	m := status.New(newSink(0))
-	pod := Pod("p", Container("a", "x"))
-	st := status.Generate(status.Input{Pod: pod, Seen: seen(running("a"))}, now)
-	m.Set(pod, st)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Set(pod, st)
-	}
-}
