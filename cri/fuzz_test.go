@@ -2,9 +2,9 @@ package cri
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +116,7 @@ func FuzzListing(f *testing.F) {
 			t.Fatalf("protobuf reads it: %v", got)
 		}
 		for range 2 {
-			if diff := cmp.Diff(want, snap.Items, cmpopts.EquateEmpty(), cmpopts.SortSlices(lessItem)); diff != "" {
+			if diff := cmp.Diff(oneOfEach(want, snap.Items), snap.Items, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("(-want +got)\n%s", diff)
 			}
 			if err := fill(&snap, [2][]byte{s, c}); err != nil {
@@ -126,5 +126,15 @@ func FuzzListing(f *testing.F) {
 	})
 }
 
-// lessItem is a whole order, for items that share an ID.
-func lessItem(a, b podmill.Item) bool { return fmt.Sprint(a) < fmt.Sprint(b) }
+// oneOfEach takes of items that share an ID the one that is in got, for it may be any of them.
+func oneOfEach(want, got []podmill.Item) (one []podmill.Item) {
+	for _, item := range want {
+		switch last := len(one) - 1; {
+		case last < 0 || one[last].ID != item.ID:
+			one = append(one, item)
+		case slices.Contains(got, item):
+			one[last] = item
+		}
+	}
+	return one
+}

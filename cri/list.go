@@ -66,28 +66,36 @@ func (c *Client) stream(ctx context.Context, method string, request, reply any, 
 	return err
 }
 
-// listing fills a snapshot with new items behind its old ones, from which it takes what did not change, so that that costs no memory.
-// The runtime lists in any order: old items are found by their ID.
+// listing fills a snapshot anew, and takes from its old items what did not change, so that that costs no memory. The runtime lists in any order,
+// and items are in that of their IDs: one that was there before has its place already. So a listing without changes need not be sorted.
 type listing struct {
 	snap *podmill.Snapshot
-	old  []podmill.Item
+	old  []podmill.Item // behind which are as many places for the same in the new listing, and then what is new
 }
 
 func begin(snap *podmill.Snapshot) *listing {
-	return &listing{snap: snap, old: snap.Items}
+	n := len(snap.Items)
+	snap.Items = slices.Grow(snap.Items, n)[:2*n]
+	clear(snap.Items[n:])
+	return &listing{snap: snap, old: snap.Items[:n]}
 }
 
-// add appends an item. What belongs to no pod is somebody else's.
+// add takes an item. What belongs to no pod is somebody else's.
 func (l *listing) add(r *raw, as layout) {
 	if len(r.uid) == 0 {
 		return
 	}
 	var old podmill.Item
-	if i, found := slices.BinarySearchFunc(l.old, r.id, compareID); found {
+	i, found := slices.BinarySearchFunc(l.old, r.id, compareID)
+	if found {
 		old = l.old[i]
 	}
 	item := podmill.Item{ID: keep(old.ID, r.id), Container: keep(old.Container, r.container), Attempt: r.attempt, State: as.stateOf(r.state)}
 	item.Pod = podmill.PodRef{UID: keep(old.Pod.UID, r.uid), Namespace: keep(old.Pod.Namespace, r.namespace), Name: keep(old.Pod.Name, r.name)}
+	if found {
+		l.snap.Items[len(l.old)+i] = item
+		return
+	}
 	l.snap.Items = append(l.snap.Items, item)
 }
 
@@ -96,12 +104,19 @@ func (l *listing) end(good bool) {
 	kept := len(l.old)
 	if good {
 		fresh := l.snap.Items[len(l.old):]
-		slices.SortFunc(fresh, func(a, b podmill.Item) int { return cmp.Compare(a.ID, b.ID) })
+		if len(fresh) > len(l.old) || slices.ContainsFunc(fresh, unlisted) {
+			fresh = slices.DeleteFunc(fresh, unlisted)
+			slices.SortFunc(fresh, func(a, b podmill.Item) int { return cmp.Compare(a.ID, b.ID) })
+			fresh = slices.CompactFunc(fresh, func(a, b podmill.Item) bool { return a.ID == b.ID }) // each was true at some moment
+		}
 		kept = copy(l.snap.Items, fresh)
 	}
 	clear(l.snap.Items[kept:])
 	l.snap.Items = l.snap.Items[:kept]
 }
+
+// unlisted says of a place that what had it was not listed any more.
+func unlisted(item podmill.Item) bool { return item.Pod.UID == "" }
 
 // compareID compares without making a string of the ID.
 func compareID(item podmill.Item, id []byte) int {
