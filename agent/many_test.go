@@ -52,6 +52,7 @@ func TestAPodThatHangsInTheRuntimeDelaysNoOther(t *testing.T) {
 func TestTheCallsOfAPodDoNotGrowWithTheirNumber(t *testing.T) {
 	calls := func(n int) (each map[Op]int) {
 		inWorld(t, func(w *world) {
+			w.use = Faulty(w.rt, Fault{On: OpRuntimeStatus, Effect: Slow(10 * time.Millisecond)})
 			w.start()
 			w.file.Replace()
 			for i := range n {
@@ -74,6 +75,9 @@ func TestTheCallsOfAPodDoNotGrowWithTheirNumber(t *testing.T) {
 		if n > most {
 			t.Errorf("%d calls of %s for 300 pods, %d for 10", n, op, few[op])
 		}
+	}
+	if many[OpRuntimeStatus] > 2 { // who it is, and whether it has a network
+		t.Errorf("%d calls of %s for 300 pods", many[OpRuntimeStatus], OpRuntimeStatus)
 	}
 	if many[OpListPods] > 2 { // at the start, and when the stream is up
 		t.Errorf("%d listings for 300 pods, %d for 10", many[OpListPods], few[OpListPods])

@@ -26,6 +26,14 @@ type runtimeState struct {
 	mu     sync.Mutex
 	called string // as container IDs are prefixed with; empty where the runtime does not say
 	lastOK time.Time
+	asking *question // under way
+}
+
+// question is one that several pods wait for the answer of.
+type question struct {
+	over chan struct{} // closed when there is an answer
+	err  error
+	void bool // the one who asked did not wait for the answer
 }
 
 func newRuntimeState(runtime podmill.Runtime) *runtimeState {
@@ -76,17 +84,51 @@ func (r *runtimeState) name() string {
 	return r.called
 }
 
-// networkReady returns why pods cannot have a network of their own, nil if they can.
+// networkReady returns why pods cannot have a network of their own, nil if they can. Pods that start together ask once.
 func (r *runtimeState) networkReady(ctx context.Context) error {
 	if r.reporter == nil {
 		return nil
 	}
-	r.mu.Lock()
-	fresh := !r.lastOK.IsZero() && time.Since(r.lastOK) < readyFor
-	r.mu.Unlock()
-	if fresh {
-		return nil
+	for {
+		r.mu.Lock()
+		if !r.lastOK.IsZero() && time.Since(r.lastOK) < readyFor {
+			r.mu.Unlock()
+			return nil
+		}
+		q := r.asking
+		if q == nil {
+			q = &question{over: make(chan struct{})}
+			r.asking = q
+			r.mu.Unlock()
+			return r.answer(ctx, q)
+		}
+		r.mu.Unlock()
+		select {
+		case <-q.over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !q.void {
+			return q.err
+		}
 	}
+}
+
+// answer asks the runtime, and tells all who wait.
+func (r *runtimeState) answer(ctx context.Context, q *question) error {
+	q.err = r.askForNetwork(ctx)
+	q.void = q.err != nil && ctx.Err() != nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q.err == nil {
+		r.lastOK = time.Now()
+	}
+	r.asking = nil
+	close(q.over)
+	return q.err
+}
+
+func (r *runtimeState) askForNetwork(ctx context.Context) error {
 	status, err := r.ask(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -97,8 +139,5 @@ func (r *runtimeState) networkReady(ctx context.Context) error {
 	if c := status.NetworkReady; !c.OK {
 		return fmt.Errorf("container runtime network not ready: NetworkReady=false reason:%s message:%s", c.Reason, c.Message)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lastOK = time.Now()
 	return nil
 }

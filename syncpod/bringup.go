@@ -30,13 +30,13 @@ func (s *Syncer) prepare(ctx context.Context, pod *corev1.Pod, now *situation) (
 	if err != nil {
 		return nil, err
 	}
-	if now.RunSandbox != nil && !pod.Spec.HostNetwork && s.networkReady != nil {
-		if err := s.networkReady(ctx); err != nil {
-			return nil, s.tellFailure(ctx, pod, eventNetworkNotReady, "network is not ready: ", err)
-		}
-	}
 	p := &preparation{spec: spec}
 	all, ctx := errgroup.WithContext(ctx)
+	if now.RunSandbox != nil && !pod.Spec.HostNetwork && s.networkReady != nil {
+		all.Go(func() error {
+			return s.tellFailure(ctx, pod, eventNetworkNotReady, "network is not ready: ", s.networkReady(ctx))
+		})
+	}
 	all.Go(func() (err error) { // 1
 		if s.cgroups == nil {
 			return nil
