@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/podmill/podmill"
 )
@@ -70,6 +71,8 @@ func (d *Directory) Run(ctx context.Context, deliver func(podmill.PodUpdate)) er
 	log := logr.FromContextOrDiscard(ctx).WithValues("source", sourceFile, "path", d.path)
 	w := newWatch(d.path, d.quiet, log)
 	defer w.close()
+	// A decoder takes ten times as long for the first object of a type as for any other: here nobody waits for it.
+	_ = utiljson.Unmarshal([]byte("{}"), &corev1.Pod{})
 	var delivered []*corev1.Pod
 	synced := false
 	for {

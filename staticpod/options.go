@@ -18,7 +18,7 @@ const (
 	settleQuiet = 100 * time.Millisecond
 	settleMost  = 10
 	// settleWhole is the same where files are renamed into place: so many of them that come together make one change.
-	settleWhole = 2 * time.Millisecond
+	settleWhole = 500 * time.Microsecond
 	// minRetry is the wait after an error. For a URL it doubles up to maxRetry, or the period if that is longer.
 	minRetry = time.Second
 	maxRetry = time.Minute
