@@ -16,7 +16,7 @@
 // after the question.
 //
 // An event makes what is known of a pod no longer good enough, and is passed on by notify. The inspection is made when somebody observes the pod, or
-// after two seconds if nobody does: a pod that is being started causes an event at each step, and is inspected once, when its starter looks.
+// after ten seconds if nobody does: a pod that is being started causes an event at each step, and is inspected once, when its starter looks.
 //
 // Hints gather in a set that is bounded by the pods. A few inspections run at a time; one that hangs makes no other pod wait. A pod whose
 // inspection fails is tried again by itself, after one second, then two, up to half a minute.

@@ -12,7 +12,7 @@ import (
 const maxHeard = 64
 
 // Hint says that something of a pod may have changed. What is known of it is not good enough any more for whoever observes it, and notify is
-// called. If that makes nobody observe the pod for two seconds, it is inspected all the same: so a pod that somebody is at work on is not
+// called. If that makes nobody observe the pod for ten seconds, it is inspected all the same: so a pod that somebody is at work on is not
 // looked at after each of his steps, but when he wants to know.
 func (p *PLEG) Hint(pod types.UID) { p.event(podmill.RuntimeEvent{Pod: pod}) }
 

@@ -8,8 +8,8 @@ import (
 const (
 	// slowLook is when an inspection stops to count among those that may run at a time.
 	slowLook = time.Second
-	// linger is how long a hint waits for somebody to observe the pod.
-	linger = 2 * time.Second
+	// linger is how long a hint waits for somebody to observe the pod. Where many pods start together, a step of a start takes seconds.
+	linger = 10 * time.Second
 	// unhealthyAfter is how old the last good listing may be, the kubelet's figure.
 	unhealthyAfter = 3 * time.Minute
 )

@@ -203,7 +203,7 @@ func TestHangingInspectionsDelayNoOtherPod(t *testing.T) {
 		told.takeEvents()
 		runtime.set("good", exited("c1"))
 		p.Hint("good")
-		time.Sleep(2 * time.Second) // two rounds of two that are found to be slow
+		time.Sleep(12 * time.Second) // nobody asks, and then two rounds of two are found to be slow
 		synctest.Wait()
 		wantEvents(t, told, "ContainerDied c1")
 

@@ -27,7 +27,7 @@ func TestAnEventLeadsToAnInspectionOfThatPodOnly(t *testing.T) {
 		runtime.set("b", exited("c2"))
 		told.takeEvents()
 		runtime.events <- podmill.RuntimeEvent{Pod: "a"}
-		time.Sleep(3 * time.Second) // nobody asks
+		time.Sleep(11 * time.Second) // nobody asks
 		synctest.Wait()
 		wantEvents(t, told, "ContainerDied c1")
 		wantTruth(t, runtime.fakeRuntime, p, "a")

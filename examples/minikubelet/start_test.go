@@ -127,7 +127,7 @@ func TestCallsOfAStart(t *testing.T) {
 	settled := func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return time.Since(c.last) > 4*time.Second // longer than a hint waits for somebody to ask
+		return time.Since(c.last) > 12*time.Second // longer than a hint waits for somebody to ask
 	}
 	for !settled() {
 		time.Sleep(100 * time.Millisecond)
