@@ -84,13 +84,7 @@ func TestAnEventThatChangesNothingAllocatesNothing(t *testing.T) {
 
 // BenchmarkEvent is an event of a pod that is waiting to be looked at and one that is no news, beside a bare look-up under the same lock.
 func BenchmarkEvent(b *testing.B) {
-	r := newStill(3000)
-	p := settled(b, r)
-	b.Cleanup(p.stopLater)
-	var events []podmill.RuntimeEvent
-	for _, pod := range r.pods {
-		events = append(events, podmill.RuntimeEvent{Pod: pod.UID, ID: pod.Containers[0].ID, State: pod.Containers[0].State})
-	}
+	p, events := heard(b)
 	each := func(do func(podmill.RuntimeEvent)) func(*testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
@@ -106,6 +100,17 @@ func BenchmarkEvent(b *testing.B) {
 	}))
 	b.Run("no-news", each(p.event))
 	b.Run("hint", each(func(e podmill.RuntimeEvent) { p.Hint(e.Pod) }))
+}
+
+// heard is a PLEG that knows a thousand pods, and events of them that are no news.
+func heard(tb testing.TB) (p *PLEG, events []podmill.RuntimeEvent) {
+	r := newStill(3000)
+	p = settled(tb, r)
+	tb.Cleanup(p.stopLater)
+	for _, pod := range r.pods {
+		events = append(events, podmill.RuntimeEvent{Pod: pod.UID, ID: pod.Containers[0].ID, State: pod.Containers[0].State})
+	}
+	return p, events
 }
 
 func heapInUse() int64 {

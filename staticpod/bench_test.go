@@ -33,23 +33,10 @@ func BenchmarkDecode(b *testing.B) {
 
 // BenchmarkScan compares a look at a directory of 110 manifests in which nothing has changed with reading the files.
 func BenchmarkScan(b *testing.B) {
-	dir := b.TempDir()
-	for i := range 110 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pod%d.yaml", i)), []byte(manifest(fmt.Sprintf("pod%d", i), "web:1")), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
+	dir := manifestDir(b, 110)
 	b.Run("baseline=ReadFile", func(b *testing.B) {
 		for b.Loop() {
-			entries, err := os.ReadDir(dir)
-			if err != nil {
-				b.Fatal(err)
-			}
-			for _, entry := range entries {
-				if _, err := os.ReadFile(filepath.Join(dir, entry.Name())); err != nil {
-					b.Fatal(err)
-				}
-			}
+			readFiles(b, dir)
 		}
 	})
 	b.Run("scan", func(b *testing.B) {
@@ -60,4 +47,26 @@ func BenchmarkScan(b *testing.B) {
 			}
 		}
 	})
+}
+
+func manifestDir(tb testing.TB, n int) string {
+	dir := tb.TempDir()
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pod%d.yaml", i)), []byte(manifest(fmt.Sprintf("pod%d", i), "web:1")), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func readFiles(tb testing.TB, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, entry := range entries {
+		if _, err := os.ReadFile(filepath.Join(dir, entry.Name())); err != nil {
+			tb.Fatal(err)
+		}
+	}
 }
