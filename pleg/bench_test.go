@@ -117,7 +117,7 @@ func TestPodsThatTheRuntimeDoesNotHoldTakeNoMemory(t *testing.T) {
 func BenchmarkRelist(b *testing.B) {
 	for _, containers := range []int{1000, 10_000} {
 		r := newStill(containers)
-		b.Run(fmt.Sprintf("containers=%d/bare-loop", containers), func(b *testing.B) {
+		b.Run(fmt.Sprintf("containers=%d/baseline=loop", containers), func(b *testing.B) {
 			b.ReportAllocs()
 			var snap podmill.Snapshot
 			running := 0

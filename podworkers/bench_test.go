@@ -118,7 +118,7 @@ func BenchmarkDispatch(b *testing.B) {
 		syncer Syncer
 		over   func()
 	}{{"brief", brief, func() {}}, {"long", long, over.Wait}} {
-		b.Run(bm.name+"/bare", func(b *testing.B) {
+		b.Run(bm.name+"/baseline=bare", func(b *testing.B) {
 			measure(b, newBare(bm.syncer, pods).Sync, bm.over)
 		})
 		b.Run(bm.name+"/workers", func(b *testing.B) {
@@ -162,7 +162,7 @@ func BenchmarkCoalesce(b *testing.B) {
 			tell(pods[i%len(pods)])
 		}
 	}
-	b.Run("mutex and map", func(b *testing.B) {
+	b.Run("baseline=mutex+map", func(b *testing.B) {
 		var mu sync.Mutex
 		m := map[types.UID]*corev1.Pod{}
 		for _, pod := range pods {

@@ -45,7 +45,7 @@ func BenchmarkScheduled(b *testing.B) {
 		ended.Wait()
 		close(ran)
 	})
-	b.Run("baseline: a goroutine and a timer each", func(b *testing.B) {
+	b.Run("baseline=goroutine+timer", func(b *testing.B) {
 		ran := make(chan struct{}, 1<<16)
 		ctx, cancel := context.WithCancel(b.Context())
 		var ended sync.WaitGroup
@@ -99,7 +99,7 @@ func BenchmarkLook(b *testing.B) {
 			m.Probe(pod, seen, false)
 		}
 	})
-	b.Run("baseline: no probes", func(b *testing.B) {
+	b.Run("baseline=none", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			m.Probe(bare, seen, false)

@@ -13,7 +13,7 @@ import (
 // BenchmarkUpsert is the cost of one pod's change in a set of many, beside the bare comparison of its two versions.
 func BenchmarkUpsert(b *testing.B) {
 	versions := [2]*corev1.Pod{testPod("changes", "v1"), testPod("changes", "v2")}
-	b.Run("bare-comparison", func(b *testing.B) {
+	b.Run("baseline=comparison", func(b *testing.B) {
 		for b.Loop() {
 			if same(versions[0], versions[1]) {
 				b.Fatal("no change")
@@ -47,7 +47,7 @@ func BenchmarkReplace(b *testing.B) {
 			update.Pods = append(update.Pods, testPod(string(uid), "v1"))
 		}
 		m.apply(0, update)
-		b.Run(fmt.Sprintf("pods=%d/bare-look-up", pods), func(b *testing.B) {
+		b.Run(fmt.Sprintf("pods=%d/baseline=look-up", pods), func(b *testing.B) {
 			still := make(map[types.UID]bool, pods)
 			for b.Loop() {
 				for _, pod := range update.Pods {

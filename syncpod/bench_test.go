@@ -44,7 +44,7 @@ func settledPod(n int) Input {
 // newest instance of each container.
 func BenchmarkPlanNothingToDo(b *testing.B) {
 	in := settledPod(10)
-	b.Run("find-newest", func(b *testing.B) {
+	b.Run("baseline=find-newest", func(b *testing.B) {
 		b.ReportAllocs()
 		running := 0
 		for b.Loop() {
