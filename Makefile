@@ -21,7 +21,7 @@ unit: ## the tests that run anywhere, and what they left out
 lint: ## golangci-lint, go vet, govulncheck, shellcheck
 	@hack/lint.sh
 
-bench: ## an agent beside the raw calls, on real containerd: BENCH=-short for 3 minutes
+bench: ## an agent beside the raw calls, on real containerd: BENCH=-short for 5 minutes
 	@hack/bench.sh $(BENCH)
 
 microbench: ## every benchmark of the blocks, beside its baseline

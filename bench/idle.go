@@ -60,7 +60,15 @@ func (b *bench) rest(ctx context.Context, p *process, n int) error {
 	at := fmt.Sprintf(", %d pods", n)
 	b.results.add("idle CPU"+at, p.as, "% of a core", 100*(cpuOf(p.command.Process.Pid)-before).Seconds()/took.Seconds(), busy)
 	b.results.add("idle RSS"+at, p.as, "MiB", rssOf(p.command.Process.Pid), busy)
-	b.results.add("idle calls"+at, p.as, "/s", float64(len(b.tap.since(mark)))/took.Seconds(), busy)
+	calls := b.tap.since(mark)
+	b.results.add("idle calls"+at, p.as, "/s", float64(len(calls))/took.Seconds(), busy)
+	looks := 0
+	for i := range calls {
+		if calls[i].pod != "" {
+			looks++
+		}
+	}
+	b.results.add(atRestName(n), p.as, "calls", float64(looks), busy)
 	return nil
 }
 

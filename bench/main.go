@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -34,8 +35,8 @@ func main() {
 	flag.StringVar(&c.minikubelet, "minikubelet", "", "the `binary` of minikubelet")
 	flag.StringVar(&c.kubelet, "kubelet", "", "the `binary` of a kubelet to compare with; it takes all pods of the runtime for its own")
 	flag.StringVar(&c.out, "out", "", "the `directory` for results.json and plots")
-	flag.BoolVar(&c.short, "short", false, "few rounds and few pods, in two or three minutes")
-	flag.DurationVar(&c.patience, "quiet", 30*time.Second, "how `long` to wait for a quiet window before each turn")
+	flag.BoolVar(&c.short, "short", false, "few rounds and few pods, in less than five minutes")
+	flag.DurationVar(&c.patience, "quiet", 0, "how `long` to wait for a quiet window before each turn (default 30s, with -short 2s)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, &c)
@@ -65,10 +66,12 @@ func run(ctx context.Context, c *config) error {
 		return err
 	}
 	defer t.close()
-	b := &bench{tap: t, runtime: runtimeapi.NewRuntimeServiceClient(conn), quiet: quietWindow(c.patience), idle: 2 * time.Minute}
+	b := &bench{tap: t, runtime: runtimeapi.NewRuntimeServiceClient(conn), idle: 2 * time.Minute}
+	patience := 30 * time.Second
 	if c.short {
-		b.idle = 15 * time.Second
+		b.idle, patience = 10*time.Second, 2*time.Second
 	}
+	b.quiet = quietWindow(cmp.Or(c.patience, patience))
 	version, err := b.runtime.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
 		return fmt.Errorf("runtime at %s: %w", c.endpoint, err)
@@ -81,7 +84,8 @@ func run(ctx context.Context, c *config) error {
 	if err != nil {
 		return err
 	}
-	if err := b.all(ctx, c, subjects); err != nil {
+	works, rests := c.works()
+	if err := b.all(ctx, subjects, works, rests); err != nil {
 		err = errors.Join(err, b.sweep())
 		for _, log := range []string{"minikubelet/output", "minikubelet/root/agent.log", "kubelet/output"} {
 			text, _ := os.ReadFile(filepath.Join(dir, log))
@@ -91,10 +95,24 @@ func run(ctx context.Context, c *config) error {
 	}
 	b.results.compare()
 	b.results.table(os.Stdout)
+	err = b.results.regressions(works, rests)
 	if c.out == "" {
-		return nil
+		return err
 	}
-	return b.results.write(c.out)
+	return errors.Join(err, b.results.write(c.out))
+}
+
+// works are what is timed, and the numbers of pods with which an agent is at rest.
+func (c *config) works() (works []work, rests []int) {
+	if c.short {
+		return []work{{pods: 1, restart: true, rounds: 3}, {pods: 1, configMap: true, rounds: 1}, {pods: 30, rounds: 1}}, []int{0, 30}
+	}
+	return []work{
+		{pods: 1, restart: true, rounds: 20},
+		{pods: 1, configMap: true, rounds: 10},
+		{pods: 30, rounds: 5},
+		{pods: 100, rounds: 3},
+	}, []int{0, 30, 60, 100}
 }
 
 // subjects are whom the flags name, minikubelet first: it shows the raw calls what to send.
@@ -121,19 +139,8 @@ func (c *config) subjects(ctx context.Context, b *bench, dir string) ([]subject,
 }
 
 // all does the timed work and then looks at who is idle.
-func (b *bench) all(ctx context.Context, c *config, subjects []subject) error {
-	raw := subjects[1].(*raw) //nolint:forcetypeassert // the second, as subjects has it
-	works := []work{
-		{pods: 1, restart: true, rounds: 20, record: raw},
-		{pods: 1, configMap: true, rounds: 10, record: raw},
-		{pods: 30, rounds: 5, record: raw},
-		{pods: 100, rounds: 3, record: raw},
-	}
-	counts := []int{0, 30, 60, 100}
-	if c.short {
-		works, counts = works[:3], []int{0, 30}
-		works[0].rounds, works[1].rounds, works[2].rounds = 5, 2, 1
-	}
+func (b *bench) all(ctx context.Context, subjects []subject, works []work, rests []int) error {
+	b.record = subjects[1].(*raw) //nolint:forcetypeassert // the second, as subjects has it
 	for i := range works {
 		w := &works[i]
 		for round := range w.rounds + 1 {
@@ -147,7 +154,7 @@ func (b *bench) all(ctx context.Context, c *config, subjects []subject) error {
 	}
 	for _, s := range subjects {
 		if p, ok := s.(*process); ok {
-			if err := b.atRest(ctx, p, counts); err != nil {
+			if err := b.atRest(ctx, p, rests); err != nil {
 				return fmt.Errorf("%s at rest: %w", s.name(), err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -66,6 +67,8 @@ func (r *raw) record(calls []call) {
 }
 
 func (r *raw) name() string { return "raw" }
+
+func (r *raw) used() time.Duration { return 0 }
 
 // up puts in place what the recorded agent made on disk: that is no call of the runtime.
 func (r *raw) up(context.Context) error {

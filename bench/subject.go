@@ -26,7 +26,10 @@ type subject interface {
 	start(ctx context.Context, pods []string, configMap bool) error
 	remove(ctx context.Context, pods []string) error
 	killed(ctx context.Context, pod string) error // a container of the pod was killed
+	used() time.Duration                          // the CPU time of an agent so far; zero of what is none
 }
+
+const minikubelet = "minikubelet"
 
 // process is an agent that runs the manifests of a directory: minikubelet, or a kubelet.
 type process struct {
@@ -64,7 +67,7 @@ data: {one: "1", two: "2", three: "3"}
 func newMinikubelet(dir, binary, endpoint, cgroupRoot string) *process {
 	socket := filepath.Join(dir, "root", "agent.sock")
 	return &process{
-		as: "minikubelet", binary: binary, dir: dir, node: "bench",
+		as: minikubelet, binary: binary, dir: dir, node: "bench",
 		args: []string{
 			"--container-runtime-endpoint", endpoint, "--pod-manifest-path", filepath.Join(dir, "manifests"), "--root-dir", filepath.Join(dir, "root"),
 			"--cgroup-root", cgroupRoot, "--hostname-override", "bench",
@@ -110,6 +113,8 @@ func newKubelet(dir, binary, endpoint string) (*process, error) {
 }
 
 func (p *process) name() string { return p.as }
+
+func (p *process) used() time.Duration { return cpuOf(p.command.Process.Pid) }
 
 func (p *process) manifests() string { return filepath.Join(p.dir, "manifests") }
 
@@ -189,21 +194,24 @@ func (p *process) start(_ context.Context, pods []string, withConfigMap bool) er
 	extra := ""
 	if withConfigMap {
 		extra = mounted
-		if err := os.WriteFile(filepath.Join(p.manifests(), "configmap.yaml"), []byte(configMap), 0o600); err != nil {
+		if err := p.put("configmap", configMap); err != nil {
 			return err
 		}
 	}
 	for _, pod := range pods {
-		hidden := filepath.Join(p.manifests(), "."+pod)
-		text := fmt.Sprintf(manifest, strings.TrimSuffix(pod, "-"+p.node), extra)
-		if err := os.WriteFile(hidden, []byte(text), 0o600); err != nil {
-			return err
-		}
-		if err := os.Rename(hidden, filepath.Join(p.manifests(), pod+".yaml")); err != nil {
+		if err := p.put(pod, fmt.Sprintf(manifest, strings.TrimSuffix(pod, "-"+p.node), extra)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *process) put(name, text string) error {
+	hidden := filepath.Join(p.manifests(), "."+name)
+	if err := os.WriteFile(hidden, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(hidden, filepath.Join(p.manifests(), name+".yaml"))
 }
 
 func (p *process) remove(_ context.Context, pods []string) error {

@@ -26,7 +26,7 @@ type tap struct {
 
 	mu      sync.Mutex
 	calls   []call
-	owner   map[string]string // of a sandbox or container, the name of its pod
+	owner   map[string]string // of a sandbox or container, and of a UID, the name of the pod
 	changed chan struct{}     // closed at the next call that ends
 }
 
@@ -99,6 +99,7 @@ func (t *tap) note(c call) {
 		var answer runtimeapi.RunPodSandboxResponse
 		_ = proto.Unmarshal(c.answer, &answer)
 		id, c.pod = answer.PodSandboxId, request.GetConfig().GetMetadata().GetName()
+		t.owner[request.GetConfig().GetMetadata().GetUid()] = c.pod
 	case *runtimeapi.CreateContainerRequest:
 		var answer runtimeapi.CreateContainerResponse
 		_ = proto.Unmarshal(c.answer, &answer)
@@ -108,6 +109,7 @@ func (t *tap) note(c call) {
 	case interface{ GetPodSandboxId() string }:
 		c.pod = t.owner[request.GetPodSandboxId()]
 	default:
+		c.pod = t.owner[c.looksAt()]
 		c.request, c.answer = nil, nil
 	}
 	if id != "" {
@@ -143,6 +145,33 @@ func (c *call) read() proto.Message {
 		return nil
 	}
 	return m
+}
+
+// looksAt is the sandbox, container or UID that a call looks at, empty of one that looks at no certain pod.
+func (c *call) looksAt() string {
+	const selector = "io.kubernetes.pod.uid"
+	var (
+		sandbox    runtimeapi.PodSandboxStatusRequest
+		container  runtimeapi.ContainerStatusRequest
+		sandboxes  runtimeapi.ListPodSandboxRequest
+		containers runtimeapi.ListContainersRequest
+	)
+	switch c.method {
+	case "PodSandboxStatus":
+		_ = proto.Unmarshal(c.request, &sandbox)
+		return sandbox.PodSandboxId
+	case "ContainerStatus":
+		_ = proto.Unmarshal(c.request, &container)
+		return container.ContainerId
+	case "ListPodSandbox":
+		_ = proto.Unmarshal(c.request, &sandboxes)
+		return sandboxes.GetFilter().GetLabelSelector()[selector]
+	case "ListContainers":
+		_ = proto.Unmarshal(c.request, &containers)
+		return containers.GetFilter().GetLabelSelector()[selector]
+	default:
+		return ""
+	}
 }
 
 // mark is where the calls begin that are made from now on.
