@@ -62,13 +62,13 @@ func TestRefused(t *testing.T) {
 			`spec.containers[0].resources.limits: Unsupported value: "example.com/gpu": nothing hands out devices here`},
 		"huge pages as a medium": {func(s *corev1.PodSpec, _ *corev1.Container) {
 			s.Volumes = []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}}}}
-		}, `spec.volumes[0].emptyDir.medium: Unsupported value: "HugePages-2Mi": huge pages`},
+		}, ""},
 		"Windows": {func(s *corev1.PodSpec, _ *corev1.Container) { s.OS = &corev1.PodOS{Name: corev1.Windows} }, `spec.os.name: Unsupported value: "windows"`},
 		"Linux":   {func(s *corev1.PodSpec, _ *corev1.Container) { s.OS = &corev1.PodOS{Name: corev1.Linux} }, ""},
 		"an init container's": {func(s *corev1.PodSpec, c *corev1.Container) {
 			s.InitContainers = []corev1.Container{*c}
-			s.InitContainers[0].VolumeDevices = make([]corev1.VolumeDevice, 1)
-		}, "spec.initContainers[0].volumeDevices: Forbidden: "},
+			s.InitContainers[0].Resources.Limits = quantities
+		}, "spec.initContainers[0].resources.limits: Unsupported value: "},
 		"a runtime class": {func(s *corev1.PodSpec, _ *corev1.Container) { s.RuntimeClassName = new("kata") }, "spec.runtimeClassName: Forbidden: this agent knows no runtime classes"},
 		"a token": {func(s *corev1.PodSpec, _ *corev1.Container) {
 			s.Volumes = []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}}}}}}

@@ -56,8 +56,8 @@ func unspeakable(spec *podmill.ContainerSpec) error {
 		return refuse(spec, "labels", "without "+podmill.LabelPodUID+" the container would not be found again")
 	case spec.CgroupParent != "" && spec.CgroupParent != spec.Sandbox.CgroupParent:
 		return refuse(spec, "cgroup parent "+spec.CgroupParent, "a container is below its sandbox's, "+spec.Sandbox.CgroupParent)
-	case len(c.VolumeDevices) > 0:
-		return refuse(spec, "volumeDevices", "raw block volumes cannot be handed over yet")
+	case len(c.VolumeDevices) > len(spec.Devices):
+		return refuse(spec, "volumeDevices", "nobody says which devices they are")
 	case len(c.Resources.Claims) > 0:
 		return refuse(spec, "resources.claims", "devices cannot be handed over yet")
 	}

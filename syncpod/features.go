@@ -25,7 +25,7 @@ containers.lifecycle.{postStart,preStop}.httpGet.protocol ! only HTTP/1.1 is spo
 containers.lifecycle.{postStart,preStop}.tcpSocket ~ Kubernetes has never carried it out; such a hook fails
 containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation bindMountOptions
 volumes.image: reference pullPolicy
-containers.volumeDevices ! raw block volumes cannot be handed over yet
+containers.volumeDevices: name devicePath
 containers.resizePolicy ~ containers are not resized while they run
 ephemeralContainers.targetContainerName
 `)

@@ -41,6 +41,10 @@ func containerSpec(pod *corev1.Pod, c *corev1.Container, r *resolved) (*podmill.
 	if err != nil {
 		return nil, err
 	}
+	devices, err := devicesOf(c, r)
+	if err != nil {
+		return nil, err
+	}
 	return &podmill.ContainerSpec{
 		Sandbox:      r.sandbox,
 		SandboxID:    r.sandboxID,
@@ -53,7 +57,7 @@ func containerSpec(pod *corev1.Pod, c *corev1.Container, r *resolved) (*podmill.
 		WorkingDir:   c.WorkingDir,
 		Env:          r.env,
 		Mounts:       mounts,
-		Devices:      r.devices.Devices,
+		Devices:      devices,
 		CDIDevices:   r.devices.CDIDevices,
 		User:         user,
 		OOMScoreAdj:  r.oomScoreAdj,
@@ -121,12 +125,29 @@ func marshal(v any) string {
 	return string(b)
 }
 
+// devicesOf returns a container's devices: those that it was allotted, and the volumes that it has as what they are.
+func devicesOf(c *corev1.Container, r *resolved) ([]podmill.Device, error) {
+	devices := slices.Clone(r.devices.Devices)
+	for _, d := range c.VolumeDevices {
+		volume, ok := r.volumes[d.Name]
+		switch {
+		case !ok:
+			return nil, configError("volumeDevices: there is no volume %q", d.Name)
+		case !volume.Block:
+			return nil, configError("volumeDevices: volume %q is no block device", d.Name)
+		}
+		device := podmill.Device{ContainerPath: d.DevicePath, HostPath: volume.HostPath, Permissions: "mrw"}
+		if volume.ReadOnly {
+			device.Permissions = "r"
+		}
+		devices = append(devices, device)
+	}
+	return devices, nil
+}
+
 // mountsOf returns a container's mounts: its volumes, and /etc/hosts and the file for its termination message, unless the container mounts something
 // there itself.
 func mountsOf(c *corev1.Container, r *resolved) ([]podmill.Mount, error) {
-	if len(c.VolumeDevices) > 0 {
-		return nil, configError("volumeDevices is not supported")
-	}
 	mounts := slices.Clone(r.devices.Mounts)
 	hosts, message := r.hosts, r.message
 	for i := range c.VolumeMounts {

@@ -113,10 +113,29 @@ func TestMountsThatAreRefused(t *testing.T) {
 	for want, c := range map[string]corev1.Container{
 		`there is no volume "gone"`:       {VolumeMounts: []corev1.VolumeMount{{Name: "gone"}}},
 		`volume "disk" is a block device`: {VolumeMounts: []corev1.VolumeMount{{Name: "disk"}}},
-		"volumeDevices is not supported":  {VolumeDevices: []corev1.VolumeDevice{{Name: "disk"}}},
 	} {
 		_, err := mountsOf(&c, &resolved{sandbox: &podmill.SandboxSpec{}, volumes: volumes})
 		wantConfigError(t, err, want)
+	}
+}
+
+// A volume that is a block device is handed over as one, after those that the container was allotted.
+func TestVolumeDevices(t *testing.T) {
+	r := &resolved{volumes: map[string]podmill.Volume{
+		"data": {HostPath: "/d"}, "disk": {HostPath: "/dev/sda", Block: true}, "old": {HostPath: "/dev/sdb", Block: true, ReadOnly: true},
+	}}
+	r.devices.Devices = []podmill.Device{{ContainerPath: "/dev/x", HostPath: "/dev/x", Permissions: "rw"}}
+	got, err := devicesOf(&corev1.Container{VolumeDevices: []corev1.VolumeDevice{{Name: "disk", DevicePath: "/dev/a"}, {Name: "old", DevicePath: "/dev/b"}}}, r)
+	want := []podmill.Device{
+		{ContainerPath: "/dev/x", HostPath: "/dev/x", Permissions: "rw"}, {ContainerPath: "/dev/a", HostPath: "/dev/sda", Permissions: "mrw"},
+		{ContainerPath: "/dev/b", HostPath: "/dev/sdb", Permissions: "r"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for volume, why := range map[string]string{"data": `volumeDevices: volume "data" is no block device`, "gone": `volumeDevices: there is no volume "gone"`} {
+		_, err := devicesOf(&corev1.Container{VolumeDevices: []corev1.VolumeDevice{{Name: volume}}}, r)
+		wantConfigError(t, err, why)
 	}
 }
 
@@ -157,7 +176,7 @@ func TestMountsOfParts(t *testing.T) {
 	}}
 	mounts, err := mountsOf(&c, &resolved{
 		sandbox: &podmill.SandboxSpec{}, volumes: map[string]podmill.Volume{"data": {HostPath: "/d"}, "image": {Image: "sha256:1", ReadOnly: true}},
-		parts:   map[int]part{1: {path: "a", hostPath: "/parts/1"}, 2: {path: "b"}},
+		parts: map[int]part{1: {path: "a", hostPath: "/parts/1"}, 2: {path: "b"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,10 +24,11 @@ import (
 type starter struct {
 	meter
 	source  *podmilltest.PodSource
+	agent   *agent.Agent
 	running chan string // the names of pods whose status says that they run
 }
 
-func newStarter(tb testing.TB, wrap func(podmill.Runtime) podmill.Runtime) *starter {
+func newStarter(tb testing.TB, wrap func(podmill.Runtime) podmill.Runtime, opts ...agent.Option) *starter {
 	tb.Helper()
 	s := &starter{source: podmilltest.NewPodSource("file"), running: make(chan string, 100)}
 	runtime, err := cri.Dial(tb.Context(), testenv.Containerd(tb), cri.WithObserver(cri.Observer{Called: s.called}))
@@ -40,10 +41,11 @@ func newStarter(tb testing.TB, wrap func(podmill.Runtime) podmill.Runtime) *star
 		}
 		return nil
 	})
-	a, err := agent.New(wrap(runtime), tb.TempDir(), []podmill.PodSource{s.source}, agent.WithStatusSink(sink), agent.WithStopPodsOnExit())
+	a, err := agent.New(wrap(runtime), tb.TempDir(), []podmill.PodSource{s.source}, append(opts, agent.WithStatusSink(sink), agent.WithStopPodsOnExit())...)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	s.agent = a
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
