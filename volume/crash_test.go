@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podmilltest"
 )
 
@@ -61,6 +62,14 @@ func beVictim(root string) error {
 		if err := os.MkdirAll(filepath.Join(ready["d"].HostPath, "a/b/c"), 0o755); err != nil {
 			return err
 		}
+		if mayMount() {
+			for i, part := range []podmill.SubPath{{Volume: "v", Path: "0"}, {Volume: "s", Path: "1"}, {Volume: "d", Path: "a/b"}, {Volume: "d", Path: strconv.Itoa(version)}} {
+				part.Container, part.Index = "c", i
+				if _, err := m.MountSubPath(ctx, pod, part); err != nil {
+					return err
+				}
+			}
+		}
 		if version%4 == 3 {
 			if err := m.UnmountVolumes(ctx, pod.UID); err != nil {
 				return err
@@ -69,7 +78,7 @@ func beVictim(root string) error {
 	}
 }
 
-// The agent is killed at any time. What it leaves has one version in each volume, and the next agent repairs or removes it.
+// The agent is killed at any time. What it leaves has one version in each volume, and the next agent repairs or removes it, with what was mounted of parts.
 func TestKilledAgent(t *testing.T) {
 	r := newRig(t)
 	pod := victimPod()
