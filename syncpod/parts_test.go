@@ -1,7 +1,6 @@
 package syncpod_test
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -13,30 +12,7 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podmilltest"
-	"github.com/podmill/podmill/syncpod"
 )
-
-// creations notes what containers are created with.
-type creations struct {
-	*podmilltest.FaultyRuntime
-	mounts map[string][]podmill.Mount
-}
-
-func (c *creations) CreateContainer(ctx context.Context, spec *podmill.ContainerSpec) (string, error) {
-	c.mounts[spec.Container.Name] = spec.Mounts
-	return c.FaultyRuntime.CreateContainer(ctx, spec)
-}
-
-// mounting returns a syncer over the rig of which the mounts are noted.
-func (r *rig) mounting() *creations {
-	r.t.Helper()
-	c := &creations{r.faulty, map[string][]podmill.Mount{}}
-	var err error
-	if r.Syncer, err = syncpod.New(syncpod.Config{Runtime: c, Cache: r, Sandboxes: r, Images: r, Reporter: r}, r.opts...); err != nil {
-		r.t.Fatal(err)
-	}
-	return c
-}
 
 func subPath(volume, at, path, expr string) podmilltest.ContainerOption {
 	return func(c *corev1.Container) {
@@ -47,7 +23,7 @@ func subPath(volume, at, path, expr string) podmilltest.ContainerOption {
 // A container gets the parts that it asks for of its volumes, with its own variables put in, and of images that are brought for it.
 func TestPartsAndImages(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		c := r.mounting()
+		asked := r.asked()
 		pod := podmilltest.Pod("shop/cart", podmilltest.Volume("data", corev1.VolumeSource{}),
 			podmilltest.Volume("tools", corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "tools:1"}}),
 			podmilltest.Container("web", "img:1", podmilltest.Env("WHO", "me"), subPath("data", "/a", "a/b", ""), subPath("data", "/me", "", "of/$(WHO)"),
@@ -65,8 +41,16 @@ func TestPartsAndImages(t *testing.T) {
 			{ContainerPath: "/a", HostPath: data + "/a/b"}, {ContainerPath: "/me", HostPath: data + "/of/me"},
 			{ContainerPath: "/tools", Image: image.ID, ReadOnly: true}, {ContainerPath: "/bin", Image: image.ID, ImageSubPath: "bin", ReadOnly: true},
 		}
-		if diff := cmp.Diff(want, c.mounts["web"][:len(want)]); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		for _, spec := range asked.containers {
+			if spec.Container.Name != "web" {
+				continue
+			}
+			if diff := cmp.Diff(want, spec.Mounts[:len(want)]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+		if n := len(asked.containers); n != 2 {
+			t.Errorf("%d containers were created", n)
 		}
 	})
 }

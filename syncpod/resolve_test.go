@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,11 +25,14 @@ import (
 // specs keeps what a runtime is asked for.
 type specs struct {
 	podmill.ContainerRunner
+	mu         sync.Mutex // containers are started side by side
 	containers []*podmill.ContainerSpec
 }
 
 func (s *specs) CreateContainer(ctx context.Context, spec *podmill.ContainerSpec) (string, error) {
+	s.mu.Lock()
 	s.containers = append(s.containers, spec)
+	s.mu.Unlock()
 	return s.ContainerRunner.CreateContainer(ctx, spec)
 }
 
