@@ -29,7 +29,11 @@ type subject interface {
 	used() time.Duration                          // the CPU time of an agent so far; zero of what is none
 }
 
-const minikubelet = "minikubelet"
+// The names of the agents.
+const (
+	minikubelet = "minikubelet"
+	kubelet     = "kubelet"
+)
 
 // process is an agent that runs the manifests of a directory: minikubelet, or a kubelet.
 type process struct {
@@ -106,7 +110,7 @@ func newKubelet(dir, binary, endpoint string) (*process, error) {
 		return nil, err
 	}
 	return &process{
-		as: "kubelet", binary: binary, dir: dir, node: "bench",
+		as: kubelet, binary: binary, dir: dir, node: "bench",
 		args: []string{"--config", config, "--root-dir", filepath.Join(dir, "root"), "--cert-dir", filepath.Join(dir, "pki"), "--hostname-override", "bench"},
 		pods: http.DefaultClient, podsURL: "http://127.0.0.1:20255/pods",
 	}, nil

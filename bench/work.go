@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -36,7 +35,7 @@ func names(prefix string, from, to int) []string {
 func (b *bench) turn(ctx context.Context, s subject, w *work, keep bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	if w.configMap && s.name() == "kubelet" {
+	if w.configMap && s.name() == kubelet {
 		return nil // it takes no ConfigMap for a static pod
 	}
 	if err := s.up(ctx); err != nil {
@@ -144,7 +143,7 @@ func (b *bench) restart(ctx context.Context, s subject, pod string, note func(st
 	return nil
 }
 
-// remove takes the time from the word to the end of the last StopPodSandbox, and waits until all is gone. A kubelet keeps sandboxes for a while.
+// remove takes the time from the word to the end of the last StopPodSandbox, and waits until all is gone.
 func (b *bench) remove(ctx context.Context, s subject, pods []string, w *work, note func(string, string, float64)) error {
 	mark, began := b.tap.mark(), time.Now()
 	if err := s.remove(ctx, pods); err != nil {
@@ -154,9 +153,21 @@ func (b *bench) remove(ctx context.Context, s subject, pods []string, w *work, n
 	if err == nil && w.pods > 1 {
 		note(fmt.Sprintf("delete of %d", w.pods), "ms", ms(last.ended.Sub(began)))
 	}
-	_, gone := b.tap.each(ctx, mark, "RemovePodSandbox", pods)
+	if err != nil {
+		return err
+	}
+	return b.gone(ctx, s, mark, pods)
+}
+
+// gone waits until an agent has removed its pods. A kubelet would take a minute for that, so it is done in its place.
+func (b *bench) gone(ctx context.Context, s subject, mark int, pods []string) error {
+	if s.name() == kubelet {
+		s.down()
+		return b.sweep()
+	}
+	_, err := b.tap.each(ctx, mark, "RemovePodSandbox", pods)
 	time.Sleep(time.Second) // the agent removes directories and cgroups
-	return errors.Join(err, gone)
+	return err
 }
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
