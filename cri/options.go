@@ -17,6 +17,7 @@ type options struct {
 	patience    time.Duration
 	cpuPeriod   time.Duration
 	seccompRoot string
+	memoryQoS   memoryQoS
 	observer    Observer
 }
 
@@ -43,6 +44,13 @@ func WithCPUPeriod(d time.Duration) Option { return func(o *options) { o.cpuPeri
 // /var/lib/kubelet/seccomp.
 func WithSeccompRoot(dir string) Option { return func(o *options) { o.seccompRoot = dir } }
 
+// WithMemoryQoS has the kernel slow down a container whose memory comes near its limit, before it is killed at the limit (KEP-2570, memory.high of cgroup v2; on
+// v1 it does nothing). The factor, 0 to 1, is the kubelet's memoryThrottlingFactor: that far from the request to the limit or, without one, to allocatable,
+// which is what the node has for pods in bytes. It takes effect with the next start of a container, and so does leaving it away.
+func WithMemoryQoS(factor float64, allocatable int64) Option {
+	return func(o *options) { o.memoryQoS = memoryQoS{factor, allocatable} }
+}
+
 // WithObserver says who is told of calls.
 func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }
 
@@ -53,6 +61,9 @@ func (o *options) validate() error {
 	}
 	if o.cpuPeriod < time.Millisecond || o.cpuPeriod > time.Second {
 		errs = append(errs, fmt.Errorf("CPU period %v is not between 1ms and 1s", o.cpuPeriod))
+	}
+	if f := o.memoryQoS.factor; !(f >= 0 && f <= 1) || o.memoryQoS.allocatable < 0 {
+		errs = append(errs, fmt.Errorf("memory throttling factor %v is not between 0 and 1, or %d bytes are none", f, o.memoryQoS.allocatable))
 	}
 	if !filepath.IsAbs(o.seccompRoot) {
 		errs = append(errs, fmt.Errorf("seccomp root %q is not an absolute path", o.seccompRoot))

@@ -3,6 +3,7 @@ package cri
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +52,35 @@ func (t *translation) containerResources(spec *podmill.ContainerSpec) *runtimeap
 	default:
 		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes // of both together
 	}
+	request := own.Requests[corev1.ResourceMemory]
+	if high := t.memoryQoS.high(request.Value(), out.MemoryLimitInBytes); high > 0 && t.host.cgroupV2 {
+		out.Unified["memory.high"] = strconv.FormatInt(high, 10)
+	}
 	return out
+}
+
+// memoryQoS is from where on a container is slowed down that takes memory.
+type memoryQoS struct {
+	factor      float64 // of the way from the request to the limit; 0 is never
+	allocatable int64   // the limit of a container without one, in bytes
+}
+
+// page is what the kernel rounds down to.
+const page = 4096
+
+// high returns memory.high in bytes; 0 leaves it alone, as where all that is allowed is guaranteed.
+func (q memoryQoS) high(request, limit int64) int64 {
+	if q.factor == 0 || request != 0 && request == limit {
+		return 0
+	}
+	if limit == 0 {
+		limit = q.allocatable
+	}
+	high := int64((float64(request)+q.factor*float64(limit-request))/page) * page
+	if high <= request {
+		return 0
+	}
+	return high
 }
 
 // inherit completes a container's limits by those of its pod (KEP-2837): what its pod may use is all that it may.

@@ -15,6 +15,7 @@ import (
 type translation struct {
 	cpuPeriod   int64  // microseconds
 	seccompRoot string // of Localhost profiles
+	memoryQoS   memoryQoS
 	host        host
 }
 

@@ -282,6 +282,41 @@ func TestSwapWithCgroupV1(t *testing.T) {
 	}
 }
 
+// B117: a container is slowed down before it reaches its limit, unless all of it is guaranteed; without the option it never is.
+func TestMemoryQoS(t *testing.T) {
+	const mi = 1 << 20
+	for name, tc := range map[string]struct {
+		request, limit, want string // nothing is not set
+		off, v1              bool
+	}{
+		"best effort":              {want: "966365184"},                                            // 0.9 of 1 GiB, in whole pages
+		"request and limit":        {request: "100Mi", limit: "200Mi", want: fmt.Sprint(190 * mi)}, // 100 + 0.9 * 100
+		"request alone":            {request: "100Mi", want: "976850944"},                          // 100 + 0.9 * (1024 - 100)
+		"limit alone":              {limit: "200Mi", want: fmt.Sprint(180 * mi)},                   // 0.9 * 200
+		"guaranteed":               {request: "200Mi", limit: "200Mi"},                             // nothing is to be had back
+		"more than the node has":   {request: "2Gi"},                                               // no bound below the request
+		"odd":                      {request: "1", limit: "10000", want: "8192"},                   // 9000.1
+		"off":                      {request: "100Mi", limit: "200Mi", off: true},
+		"the kernel has cgroup v1": {request: "100Mi", limit: "200Mi", v1: true},
+	} {
+		tr := translator(!tc.v1)
+		if !tc.off {
+			tr.memoryQoS = memoryQoS{0.9, 1 << 30}
+		}
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		r := &spec.Container.Resources
+		r.Requests, r.Limits = corev1.ResourceList{}, corev1.ResourceList{}
+		for list, q := range map[*corev1.ResourceList]string{&r.Requests: tc.request, &r.Limits: tc.limit} {
+			if q != "" {
+				(*list)[corev1.ResourceMemory] = resource.MustParse(q)
+			}
+		}
+		if got := tr.containerResources(spec).GetUnified()["memory.high"]; got != tc.want {
+			t.Errorf("%s: memory.high is %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // Every signal that a Pod may name is one that CRI has.
 func TestSignals(t *testing.T) {
 	for _, signal := range []corev1.Signal{corev1.SIGABRT, corev1.SIGTERM, corev1.SIGUSR1, corev1.SIGRTMIN, corev1.SIGRTMINPLUS15, corev1.SIGRTMAXMINUS14, corev1.SIGRTMAX} {

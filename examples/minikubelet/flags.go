@@ -34,6 +34,7 @@ type config struct {
 	clusterDNS   []netip.Addr
 	domain       string
 	resolvConf   string
+	throttling   float64   // 0 is off
 	userIDs      [2]uint64 // the first and how many
 	strict       bool
 	stopPods     bool
@@ -59,6 +60,7 @@ func parseFlags(args []string, errOut io.Writer) (*config, error) {
 	flags.StringVar(&c.domain, "cluster-domain", "", "the `domain` that pods search first")
 	flags.StringVar(&c.resolvConf, "resolv-conf", "/etc/resolv.conf", "the `file` that pods' DNS configuration is made of")
 	flags.Func("user-ids", "`FIRST:COUNT`, the IDs of this node for the user namespaces of pods, both multiples of 65536 (default all from 65536 on)", c.parseUserIDs)
+	flags.Float64Var(&c.throttling, "memory-throttling-factor", 0, "how `far` from its request to its limit a container's memory may grow before it is slowed down, 0 to 1; 0 is off")
 	flags.BoolVar(&c.strict, "strict-manifests", true, "refuse manifests with unknown fields instead of warning")
 	flags.BoolVar(&c.stopPods, "stop-pods-on-exit", false, "stop and remove all pods before exiting")
 	flags.DurationVar(&c.exitAfter, "exit-after", 0, "exit after that time, with 0 if all pods reached what they should")

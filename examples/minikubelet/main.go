@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	defer dir.close()
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(dir.log, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)})))
 
-	runtime, err := cri.Dial(ctx, c.endpoint)
+	runtime, err := cri.Dial(ctx, c.endpoint, cri.WithMemoryQoS(c.throttling, c.node().MemoryBytes))
 	if err != nil {
 		return err
 	}
