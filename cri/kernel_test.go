@@ -212,3 +212,26 @@ func TestUserNamespace(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A container with a target sees the processes of the other one, and no one else does.
+func TestTargetsProcesses(t *testing.T) {
+	t.Parallel()
+	eachContainerd(t, func(t *testing.T, endpoint string) {
+		client := dial(t, endpoint)
+		r := start(t, client, "exec sleep 4711", nil)
+		look := *r.spec
+		look.Container, look.TargetID, look.LogPath = &corev1.Container{Name: "look", Image: image}, r.id, "look.log"
+		look.Command = []string{"sh", "-c", "exec sleep 1000"}
+		id, err := client.CreateContainer(t.Context(), &look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.StartContainer(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		other := &running{T: t, client: client, id: id}
+		if got := other.output("tr '\\0' ' ' < /proc/1/cmdline"); got != "sleep 4711" {
+			t.Errorf("its first process is %q", got)
+		}
+	})
+}

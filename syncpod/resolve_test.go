@@ -235,3 +235,45 @@ func TestVariablesFromFiles(t *testing.T) {
 		}
 	})
 }
+
+// CVE-2019-11245: who a container runs as is the same whether its image was just pulled, is there already, or it is restarted.
+func TestTheUserIsTheSameOnEveryStart(t *testing.T) {
+	yes := true
+	for name, tc := range map[string]struct {
+		context *corev1.SecurityContext
+		want    string // nothing is the image's own
+	}{
+		"the image's own": {},
+		"proven not root": {&corev1.SecurityContext{RunAsNonRoot: &yes}, "1000"},
+		"with a group":    {&corev1.SecurityContext{RunAsGroup: new(int64)}, "1000"},
+	} {
+		image := podmilltest.Image{Ref: "users:1", User: "1000"}
+		bubble(t, func(t *testing.T, r *rig) {
+			asked := r.asked()
+			pod := podmilltest.Pod("web", podmilltest.Container("a", "users:1", func(c *corev1.Container) { c.SecurityContext = tc.context }))
+			other := podmilltest.Edit(pod, podmilltest.UID("another"))
+			for _, p := range []*corev1.Pod{pod, other} { // the image is pulled for the first only
+				if _, err := r.SyncPod(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.rt.KillProcess(pod.UID, "a", 1)
+			r.forget(pod.UID)
+			if _, err := r.SyncPod(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			if len(asked.containers) != 3 || asked.containers[2].Attempt != 1 {
+				t.Fatalf("%s: started %d times", name, len(asked.containers))
+			}
+			for i, spec := range asked.containers {
+				got := ""
+				if spec.User != nil && spec.User.UID != nil {
+					got = fmt.Sprint(*spec.User.UID)
+				}
+				if got != tc.want {
+					t.Errorf("%s: start %d is as user %q, want %q", name, i, got, tc.want)
+				}
+			}
+		}, podmilltest.WithRegistry(podmilltest.RemoteImage{Image: image}))
+	}
+}
