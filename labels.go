@@ -17,6 +17,8 @@ const (
 	AnnotationTerminationMessagePolicy = "io.kubernetes.container.terminationMessagePolicy"
 	AnnotationPreStopHandler           = "io.kubernetes.container.preStopHandler"
 	AnnotationContainerPorts           = "io.kubernetes.container.ports"
+	// AnnotationContainerResources is what a container was started with, as JSON of its resources. The kubelet has it in a file.
+	AnnotationContainerResources = "podmill.io/container.resources"
 	// AnnotationPodTerminationGracePeriod is the pod's grace period in seconds: what a pod that is known from the runtime alone is
 	// stopped with.
 	AnnotationPodTerminationGracePeriod = "io.kubernetes.pod.terminationGracePeriod"

@@ -39,6 +39,9 @@ func conditions(in *Input, status *corev1.PodStatus, initialized bool, now time.
 	if restartable(in.Pod) {
 		out = append(out, condition(in, corev1.AllContainersRestarting, restarting(in, status), now))
 	}
+	if pending := resizePending(in, status); pending.ok {
+		out = append(out, condition(in, corev1.PodResizePending, pending, now))
+	}
 	disrupted := disruption(in, status)
 	if disrupted.ok {
 		out = append(out, condition(in, corev1.DisruptionTarget, disrupted, now))
@@ -60,7 +63,7 @@ func foreign(in *Input) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, c := range from {
 		switch c.Type {
-		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled, corev1.AllContainersRestarting:
+		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled, corev1.AllContainersRestarting, corev1.PodResizePending:
 		default:
 			out = append(out, c)
 		}

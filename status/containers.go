@@ -158,6 +158,11 @@ func (cs *containers) observed(status *corev1.ContainerStatus, c *podmill.Contai
 			status.State.Waiting = cs.creating()
 		}
 	}
+	if status.State.Running != nil {
+		if r := runsWith(c); r != nil {
+			status.Resources, status.AllocatedResources = r, r.Requests
+		}
+	}
 }
 
 // unobserved fills a status of a container that the runtime does not hold: it has not been created yet, or its dead instance was

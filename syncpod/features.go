@@ -26,7 +26,7 @@ containers.lifecycle.{postStart,preStop}.tcpSocket ~ Kubernetes has never carrie
 containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation bindMountOptions
 volumes.image: reference pullPolicy
 containers.volumeDevices: name devicePath
-containers.resizePolicy ~ containers are not resized while they run
+containers.resizePolicy ~ running containers are not resized: one keeps what it has until it starts again, and the condition PodResizePending says so
 ephemeralContainers.targetContainerName
 `)
 	objects := feature.Parse(`

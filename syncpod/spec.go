@@ -93,6 +93,7 @@ func containerAnnotations(pod *corev1.Pod, c *corev1.Container, r *resolved) map
 	a[podmill.AnnotationRestartCount] = strconv.FormatUint(uint64(r.attempt), 10)
 	a[podmill.AnnotationTerminationMessagePath] = c.TerminationMessagePath
 	a[podmill.AnnotationTerminationMessagePolicy] = string(c.TerminationMessagePolicy)
+	a[podmill.AnnotationContainerResources] = marshal(c.Resources)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 		a[podmill.AnnotationPodTerminationGracePeriod] = strconv.FormatInt(*s, 10)
 	}
