@@ -68,7 +68,7 @@ func (f *fakeCRI) Status(context.Context, *runtimeapi.StatusRequest) (*runtimeap
 			{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
 		}},
 		RuntimeHandlers: []*runtimeapi.RuntimeHandler{{Features: able}, {Name: "kata", Features: able}},
-		Features:        &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true},
+		Features:        &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true, MountOptions: true},
 	}, nil
 }
 
