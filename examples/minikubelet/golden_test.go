@@ -34,6 +34,7 @@ import (
 	"github.com/podmill/podmill/probe/grpcprobe"
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/syncpod"
+	"github.com/podmill/podmill/volume"
 )
 
 // goldenDir has pods as <name>.yaml, and in <name>.golden what the runtime is asked for.
@@ -139,6 +140,7 @@ func goldenOptions(t *testing.T) []agent.Option {
 	return []agent.Option{
 		agent.WithObjects(objects),
 		agent.WithStopPodsOnExit(),
+		agent.WithVolumeOptions(volume.WithPlugins(blockDevice{})),
 		agent.WithStatusSink(podmilltest.NewStatusSink()),
 		agent.WithNode(syncpod.Node{IPs: []string{"192.0.2.1"}, MemoryBytes: 8 << 30, Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("7Gi"),
@@ -175,6 +177,18 @@ func (goldenObjects) RuntimeClass(_ context.Context, name string) (*nodev1.Runti
 	}
 	return &nodev1.RuntimeClass{Handler: "kata"}, nil
 }
+
+// blockDevice makes the claim named block, of a device that need not exist.
+type blockDevice struct{}
+
+func (blockDevice) Name() string { return "golden/block" }
+func (blockDevice) Handles(v *corev1.Volume) bool {
+	return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "block"
+}
+func (blockDevice) SetUp(context.Context, volume.Mount) (podmill.Volume, error) {
+	return podmill.Volume{HostPath: "/dev/sdz", Block: true}, nil
+}
+func (blockDevice) TearDown(context.Context, volume.Place) error { return nil }
 
 // await returns what the runtime was asked for, as text, once it was asked for all containers of a pod.
 func (f *fakeCRI) await(t *testing.T, pod *corev1.Pod, status func() []*corev1.Pod) string {
