@@ -149,7 +149,7 @@ spec:
 func TestImageVolumes(t *testing.T) {
 	testenv.EachContainerd(t, func(t *testing.T, endpoint string) {
 		n := newNode(t, endpoint)
-		image := testenv.PlainRegistry(t).Push(t, "image-volume:1", 1000)
+		image := testenv.PlainRegistry(t).Push(t, "image-volume:"+n.name, 1000) // which was never pulled
 		n.write("image.yaml", imageManifest("Never", image))
 		n.start()
 		n.reaches("image", "waits for its image", waitsFor("ErrImageNeverPull"))
