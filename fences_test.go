@@ -68,7 +68,7 @@ func TestFences(t *testing.T) {
 	leaves := []string{"podspec"}
 	// keepers are the rooms that may reach a dependency. Whatever else reaches it drags it into every agent.
 	keepers := map[string][]string{
-		"k8s.io/client-go":                    {"apiserver", "examples"},
+		"k8s.io/client-go":                    {"apiserver", "internal/testenv/testapi", "examples"},
 		"google.golang.org/grpc":              {"cri", "probe/grpcprobe", "examples"},
 		"k8s.io/cri-api":                      {"cri", "examples"},
 		"github.com/containerd/cgroups":       {"cgroup", "examples"},
