@@ -1,0 +1,186 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/node"
+)
+
+// memory is an API in memory.
+type memory struct {
+	mu       sync.Mutex
+	node     *corev1.Node
+	made     int
+	reports  int
+	renewals []types.UID // of whom
+	fail     error
+}
+
+func (m *memory) do(need bool, change func()) (*corev1.Node, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.fail != nil:
+		return nil, m.fail
+	case need && m.node == nil:
+		return nil, podmill.ErrNotFound
+	}
+	change()
+	return m.node.DeepCopy(), nil
+}
+
+func (m *memory) Node(context.Context) (*corev1.Node, error) { return m.do(true, func() {}) }
+
+func (m *memory) CreateNode(_ context.Context, n *corev1.Node) (*corev1.Node, error) {
+	return m.do(false, func() {
+		m.made++
+		m.node = n.DeepCopy()
+		m.node.UID = types.UID([]string{"", "first", "second"}[m.made])
+	})
+}
+
+func (m *memory) LabelNode(_ context.Context, labels map[string]string) (*corev1.Node, error) {
+	return m.do(true, func() {
+		for key, value := range labels {
+			m.node.Labels[key] = value
+		}
+	})
+}
+
+func (m *memory) UpdateNodeStatus(_ context.Context, status *corev1.NodeStatus) (*corev1.Node, error) {
+	return m.do(true, func() {
+		m.reports++
+		m.node.Status = *status.DeepCopy()
+	})
+}
+
+func (m *memory) RenewLease(_ context.Context, owner *corev1.Node) error {
+	_, err := m.do(false, func() { m.renewals = append(m.renewals, owner.UID) })
+	return err
+}
+
+// look runs f while nobody else is in the API.
+func (m *memory) look(f func()) {
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
+func start(t *testing.T, n *node.Node) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func well(context.Context) node.State {
+	return node.State{Conditions: []corev1.NodeCondition{node.Ready(), node.Pressure(corev1.NodeDiskPressure, false)}}
+}
+
+// A node with nothing to say costs its lease every ten seconds and a status every five minutes.
+func TestANodeWithNothingToSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		start(t, node.New(m, "n", well, node.WithLabels(map[string]string{"a": "b"}), node.WithTaints(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule})))
+		m.look(func() {
+			if m.made != 1 || m.node.Labels["a"] != "b" || len(m.node.Spec.Taints) != 1 || len(m.renewals) != 1 {
+				t.Fatalf("made %d times: %+v, lease %v", m.made, m.node, m.renewals)
+			}
+		})
+		time.Sleep(time.Hour + time.Second)
+		m.look(func() {
+			if n := len(m.renewals); n < 360 || n > 362 {
+				t.Errorf("%d renewals in an hour, want 361", n)
+			}
+			if m.reports < 12 || m.reports > 14 {
+				t.Errorf("%d reports in an hour, want 13", m.reports)
+			}
+		})
+	})
+}
+
+// What turns is told with the next look, and its transition time is that of the turn; what does not keeps its time.
+func TestAConditionThatTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		var wrong error
+		n := node.New(m, "n", func(context.Context) node.State {
+			return node.State{Conditions: []corev1.NodeCondition{node.Ready(wrong), node.Pressure(corev1.NodeDiskPressure, false)}}
+		})
+		start(t, n)
+		began := time.Now()
+		time.Sleep(time.Minute + time.Millisecond)
+		m.look(func() { wrong = errors.New("PLEG is not healthy") })
+		n.Look()
+		m.look(func() {
+			ready, disk := m.node.Status.Conditions[0], m.node.Status.Conditions[1]
+			if ready.Status != corev1.ConditionFalse || ready.Reason != "KubeletNotReady" || ready.Message != "PLEG is not healthy" {
+				t.Errorf("Ready is %+v", ready)
+			}
+			if turned := ready.LastTransitionTime.Sub(began); turned < 59*time.Second || turned > time.Minute {
+				t.Errorf("Ready turned after %v, want a minute", turned)
+			}
+			if stayed := disk.LastTransitionTime.Sub(began).Abs(); stayed > time.Second {
+				t.Errorf("DiskPressure turned after %v, want never", stayed)
+			}
+		})
+	})
+}
+
+// A node that is deleted is made anew, and the lease is the new one's. While the API is away nothing is lost.
+func TestANodeThatIsDeletedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		n := node.New(m, "n", well)
+		start(t, n)
+		m.look(func() { m.node, m.fail = nil, errors.New("the server is away") })
+		time.Sleep(time.Hour)
+		m.look(func() { m.fail = nil })
+		time.Sleep(10 * time.Minute)
+		m.look(func() {
+			if m.made != 2 || m.renewals[len(m.renewals)-1] != "second" {
+				t.Errorf("made %d times, the last lease is of %q", m.made, m.renewals[len(m.renewals)-1])
+			}
+		})
+		if known := n.Known(); known == nil || known.UID != "second" {
+			t.Errorf("known is %+v, want the second", known)
+		}
+	})
+}
+
+// A Node that is there keeps its taints and others' labels.
+func TestANodeThatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{node: &corev1.Node{}}
+		m.node.Name, m.node.Labels = "n", map[string]string{"a": "old", "other": "x"}
+		start(t, node.New(m, "n", well, node.WithLabels(map[string]string{"a": "b"}), node.WithTaints(corev1.Taint{Key: "k"})))
+		m.look(func() {
+			if diff := cmp.Diff(map[string]string{"a": "b", "other": "x"}, m.node.Labels); diff != "" || len(m.node.Spec.Taints) != 0 || m.made != 0 {
+				t.Errorf("made %d times, taints %v, labels (-want +got):\n%s", m.made, m.node.Spec.Taints, diff)
+			}
+		})
+	})
+}
+
+func TestReadySaysAllThatIsWrong(t *testing.T) {
+	c := node.Ready(errors.New("a"), nil, errors.New("b"), errors.New("a"))
+	if c.Status != corev1.ConditionFalse || c.Message != "[a, b]" {
+		t.Errorf("condition %+v", c)
+	}
+}
