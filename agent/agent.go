@@ -65,7 +65,7 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 	if err := a.wire(root); err != nil {
 		return nil, err
 	}
-	a.loop = syncloop.New(a.workers, a.inbox, sources, append(a.opts.loop,
+	a.loop = syncloop.New(a.gate(), a.inbox, sources, append(a.opts.loop,
 		syncloop.WithHousekeeping(a.eyes.Pods, a.cleaners...), syncloop.WithOwn(a.owns), syncloop.WithObserver(a.opts.observers.SyncLoop))...)
 	return a, nil
 }

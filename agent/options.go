@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/admission"
 	"github.com/podmill/podmill/image"
 	"github.com/podmill/podmill/pleg"
 	"github.com/podmill/podmill/podworkers"
@@ -44,6 +45,7 @@ type options struct {
 	events    podmill.EventRecorder
 	logRoot   string
 	node      syncpod.Node
+	admission func() admission.Node
 	stopPods  bool
 	observers Observers
 
@@ -81,6 +83,10 @@ func WithLogRoot(dir string) Option { return func(o *options) { o.logRoot = dir 
 
 // WithNode describes the node to pods and in statuses.
 func WithNode(node syncpod.Node) Option { return func(o *options) { o.node = node } }
+
+// WithAdmission has pods rejected that the node cannot run, as package admission says; without it all are taken. The func says what they are measured
+// against, and returns at once.
+func WithAdmission(node func() admission.Node) Option { return func(o *options) { o.admission = node } }
 
 // WithStopPodsOnExit makes Run stop and remove all pods before it returns. The kubelet does not: its containers run on.
 func WithStopPodsOnExit() Option { return func(o *options) { o.stopPods = true } }

@@ -25,33 +25,57 @@ func MemoryLimit(pod *corev1.Pod) int64 {
 // both; sidecars run beside all that come after them.
 func Total(pod *corev1.Pod, of func(corev1.ResourceRequirements) corev1.ResourceList) (sum corev1.ResourceList, every map[corev1.ResourceName]bool) {
 	sum, every = corev1.ResourceList{}, map[corev1.ResourceName]bool{}
-	for _, resourceName := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		var apps, sidecars, peak resource.Quantity
-		every[resourceName] = true
-		for c, kind := range lifecycle.Containers(pod) {
-			q, ok := of(c.Resources)[resourceName]
-			every[resourceName] = every[resourceName] && ok && !q.IsZero()
-			switch kind {
-			case lifecycle.App:
-				apps.Add(q)
-			case lifecycle.Sidecar:
-				sidecars.Add(q)
-				peak = larger(peak, sidecars)
-			case lifecycle.Init:
-				q.Add(sidecars)
-				peak = larger(peak, q)
-			}
-		}
-		apps.Add(sidecars)
-		need := larger(apps, peak)
-		if pod.Spec.Resources != nil {
-			if q, ok := of(*pod.Spec.Resources)[resourceName]; ok && !q.IsZero() {
-				need, every[resourceName] = q, true
-			}
-		}
-		need.Add(pod.Spec.Overhead[resourceName])
-		sum[resourceName] = need
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		sum[name], every[name] = need(pod, name, of)
 	}
+	return sum, every
+}
+
+// Requests adds up what a pod asks for, of every resource that it names, by the rules of [Total].
+func Requests(pod *corev1.Pod) corev1.ResourceList {
+	requests := func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }
+	sum := corev1.ResourceList{}
+	add := func(list corev1.ResourceList) {
+		for name := range list {
+			sum[name], _ = need(pod, name, requests)
+		}
+	}
+	for c := range lifecycle.Containers(pod) {
+		add(c.Resources.Requests)
+	}
+	if pod.Spec.Resources != nil {
+		add(pod.Spec.Resources.Requests)
+	}
+	add(pod.Spec.Overhead)
+	return sum
+}
+
+// need is how much of a resource a pod needs, and whether every container says how much.
+func need(pod *corev1.Pod, name corev1.ResourceName, of func(corev1.ResourceRequirements) corev1.ResourceList) (sum resource.Quantity, every bool) {
+	var apps, sidecars, peak resource.Quantity
+	every = true
+	for c, kind := range lifecycle.Containers(pod) {
+		q, ok := of(c.Resources)[name]
+		every = every && ok && !q.IsZero()
+		switch kind {
+		case lifecycle.App:
+			apps.Add(q)
+		case lifecycle.Sidecar:
+			sidecars.Add(q)
+			peak = larger(peak, sidecars)
+		case lifecycle.Init:
+			q.Add(sidecars)
+			peak = larger(peak, q)
+		}
+	}
+	apps.Add(sidecars)
+	sum = larger(apps, peak)
+	if pod.Spec.Resources != nil {
+		if q, ok := of(*pod.Spec.Resources)[name]; ok && !q.IsZero() {
+			sum, every = q.DeepCopy(), true
+		}
+	}
+	sum.Add(pod.Spec.Overhead[name])
 	return sum, every
 }
 

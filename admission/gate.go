@@ -1,0 +1,104 @@
+package admission
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill"
+)
+
+// Workers look after pods that have been admitted; podworkers.Workers does. The methods are those of syncloop.Workers.
+type Workers interface {
+	Update(pod *corev1.Pod)
+	Remove(pod types.UID)
+	Sync(pod types.UID)
+	Orphan(pod *podmill.RuntimePod)
+	Leftover(pod types.UID)
+	Known(pod types.UID) bool
+}
+
+// Surroundings are what a gate asks and tells. The funcs return at once.
+type Surroundings struct {
+	// Node is what pods are measured against, now.
+	Node func() Node
+	// Status is the newest status of a pod, if it has one: a pod that is over does not count any more.
+	Status func(pod types.UID) (corev1.PodStatus, bool)
+	// Reject is told once of each pod that is rejected: its status is Failed, with the reason and the message, and people are told.
+	Reject func(pod *corev1.Pod, rejection *Rejection)
+	// Finish is told when a rejected pod is to be deleted, or is not wanted any more: nothing of it has to be cleaned up.
+	Finish func(pod *corev1.Pod)
+}
+
+// Gate passes on to workers the pods that a node can run. To whoever tells it what is wanted it is the workers.
+type Gate struct {
+	Workers
+	around   Surroundings
+	admitted map[types.UID]*corev1.Pod
+	leaving  map[types.UID]bool // admitted, and not wanted any more
+	rejected map[types.UID]*corev1.Pod
+}
+
+// NewGate returns a gate before workers.
+func NewGate(workers Workers, around Surroundings) *Gate {
+	return &Gate{
+		Workers: workers, around: around,
+		admitted: map[types.UID]*corev1.Pod{}, leaving: map[types.UID]bool{}, rejected: map[types.UID]*corev1.Pod{},
+	}
+}
+
+// Update passes a pod on if it was admitted before or can be now.
+func (g *Gate) Update(pod *corev1.Pod) {
+	if _, ok := g.rejected[pod.UID]; ok {
+		g.rejected[pod.UID] = pod
+		if pod.DeletionTimestamp != nil {
+			g.around.Finish(pod)
+		}
+		return
+	}
+	if rejection := g.verdict(pod); rejection != nil {
+		g.rejected[pod.UID] = pod
+		g.around.Reject(pod, rejection)
+		return
+	}
+	g.admitted[pod.UID] = pod
+	delete(g.leaving, pod.UID)
+	g.Workers.Update(pod)
+}
+
+// verdict returns why a pod is rejected, nil if it is not. A pod that was admitted before stays so; one that ends or is over has nothing left to
+// start.
+func (g *Gate) verdict(pod *corev1.Pod) *Rejection {
+	_, before := g.admitted[pod.UID]
+	if before || over(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
+		return nil
+	}
+	node := g.around.Node()
+	return Check(&node, g.counted(), pod)
+}
+
+// counted returns the pods that take something of the node: admitted, not over, and if they are not wanted any more, not finished yet.
+func (g *Gate) counted() []*corev1.Pod {
+	others := make([]*corev1.Pod, 0, len(g.admitted))
+	for uid, pod := range g.admitted {
+		if g.leaving[uid] && !g.Known(uid) {
+			delete(g.admitted, uid)
+			delete(g.leaving, uid)
+			continue
+		}
+		if status, ok := g.around.Status(uid); !ok || status.Phase != corev1.PodSucceeded && status.Phase != corev1.PodFailed {
+			others = append(others, pod)
+		}
+	}
+	return others
+}
+
+// Remove passes on that a pod is not wanted any more. It counts until the workers have finished with it.
+func (g *Gate) Remove(pod types.UID) {
+	if rejected, ok := g.rejected[pod]; ok {
+		delete(g.rejected, pod)
+		g.around.Finish(rejected)
+		return
+	}
+	g.leaving[pod] = true
+	g.Workers.Remove(pod)
+}

@@ -1,0 +1,35 @@
+package agent
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/admission"
+	"github.com/podmill/podmill/internal/qos"
+	"github.com/podmill/podmill/syncloop"
+)
+
+// gate returns who takes pods from the loop: the workers, or who stands before them.
+func (a *Agent) gate() syncloop.Workers {
+	if a.opts.admission == nil {
+		return a.workers
+	}
+	return admission.NewGate(a.workers, admission.Surroundings{
+		Node: a.opts.admission, Status: a.statuses.Status, Reject: a.reject, Finish: a.statuses.Finish,
+	})
+}
+
+// reject tells that a pod cannot run here, in the kubelet's words.
+func (a *Agent) reject(pod *corev1.Pod, rejection *admission.Rejection) {
+	status := corev1.PodStatus{
+		ObservedGeneration: pod.Generation, Phase: corev1.PodFailed, QOSClass: pod.Status.QOSClass,
+		Reason: rejection.Reason, Message: "Pod was rejected: " + rejection.Message,
+	}
+	if status.QOSClass == "" {
+		status.QOSClass = qos.Class(pod)
+	}
+	if a.opts.events != nil {
+		a.opts.events.Event(podmill.ReferenceTo(pod, ""), corev1.EventTypeWarning, rejection.Reason, rejection.Message)
+	}
+	a.statuses.Set(pod, status)
+}
