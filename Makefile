@@ -12,7 +12,7 @@ help: ## list the targets
 demo: ## run pods from manifests on a private containerd; DEMO_SECONDS=N ends by itself
 	@hack/demo.sh
 
-test: ## all tests, on real containerd 2.4 and 1.6, registries and cgroup v2
+test: ## all tests, on real containerd 2.4 and 1.6, registries, an API server and cgroup v2
 	@hack/test.sh
 
 unit: ## the tests that run anywhere, and what they left out
@@ -35,6 +35,7 @@ up: ## start what tests need and leave it running: eval "$$(make -s env)" && go 
 	@hack/containerd.sh start c2
 	@hack/containerd.sh start c1
 	@hack/registry.sh start
+	@hack/controlplane.sh start
 
 down: ## stop it
 	@hack/down.sh

@@ -15,3 +15,6 @@ if "$hack/registry.sh" status; then
 	put PODMILL_TEST_REGISTRY_USER podmill
 	put PODMILL_TEST_REGISTRY_PASSWORD "$(<"$PODMILL_DIR/registry/password")"
 fi
+if "$hack/controlplane.sh" status; then
+	put PODMILL_TEST_KUBECONFIG "$PODMILL_DIR/controlplane/admin.kubeconfig"
+fi

@@ -32,7 +32,7 @@ for module in . tools bench; do
 done
 cd "$repo"
 # What a provider of pods embeds runs on other systems too, and everything on small machines.
-portable=(. ./podworkers ./syncpod/... ./probe/... ./status ./pleg ./syncloop ./sandbox ./image ./event ./volume ./podspec)
+portable=(. ./admission ./node ./apiserver ./podworkers ./syncpod/... ./probe/... ./status ./pleg ./syncloop ./sandbox ./image ./event ./volume ./podspec)
 check "build for arm" env GOARCH=arm go build ./...
 for os in darwin windows; do
 	check "build for $os" env GOOS="$os" go build "${portable[@]}"

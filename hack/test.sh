@@ -10,7 +10,7 @@ stop() {
 	trap '' HUP INT TERM
 	for name in "${started[@]}"; do
 		case $name in
-		registry) "$hack/registry.sh" stop ;;
+		registry | controlplane) "$hack/$name.sh" stop ;;
 		*) "$hack/containerd.sh" stop "$name" ;;
 		esac
 	done
@@ -39,8 +39,10 @@ for name in c2 c1; do
 	"$hack/containerd.sh" status "$name" 2>/dev/null || started+=("$name")
 	"$hack/containerd.sh" start "$name"
 done
-"$hack/registry.sh" status || started+=(registry)
-"$hack/registry.sh" start
+for name in registry controlplane; do
+	"$hack/$name.sh" status || started+=("$name")
+	"$hack/$name.sh" start
+done
 eval "$("$hack/env.sh")"
 
 failed=0

@@ -3,6 +3,8 @@
 
 CONTAINERD_VERSION=v2.4.2
 RUNC_VERSION=v1.5.3
+# With the API server comes the etcd that tools/controlplane/go.mod names.
+KUBERNETES_VERSION=v1.37.2
 GOLANGCI_LINT_VERSION=v2.15.0
 GOVULNCHECK_VERSION=v1.9.0
 
