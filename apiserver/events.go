@@ -79,15 +79,16 @@ func (r *EventRecorder) Run(ctx context.Context) error {
 		recorder: r, log: logr.FromContextOrDiscard(ctx), rate: flowcontrol.NewTokenBucketRateLimiter(eventsRate, eventsBurst),
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
 	}
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx)) // goes on for a moment when ctx has ended
+	defer stop()
+	context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, stop) })
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-			defer cancel()
-			w.rest(last)
+			w.rest(writing)
 			return nil
 		case e := <-r.queue:
-			w.write(ctx, e)
+			w.write(writing, e)
 		}
 	}
 }

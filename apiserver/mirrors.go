@@ -227,11 +227,10 @@ func (m *Mirrors) drop(mirror *corev1.Pod) {
 // look has Run look at a name, after a time. Callers hold mu.
 func (m *Mirrors) look(name types.NamespacedName, after time.Duration) {
 	at := time.Now().Add(after)
-	if known, ok := m.queue[name]; ok && known.Before(at) {
-		return
+	if known, ok := m.queue[name]; !ok || at.Before(known) {
+		m.queue[name] = at
 	}
-	m.queue[name] = at
-	select {
+	select { // also for what waits already: it may be that the mirrors are known now
 	case m.wake <- struct{}{}:
 	default:
 	}

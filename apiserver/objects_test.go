@@ -187,6 +187,7 @@ func TestALeaseIsRenewed(t *testing.T) {
 	if n := requests.count("/leases"); n != 4 { // a look, a creation, two renewals
 		t.Errorf("%d requests about the lease, want 4", n)
 	}
+	node.ResourceVersion = ""
 	if _, err := nodes.CreateNode(t.Context(), node); !errors.Is(err, podmill.ErrConflict) {
 		t.Errorf("creating it again: %v, want ErrConflict", err)
 	}

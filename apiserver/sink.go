@@ -103,7 +103,7 @@ func (s *StatusSink) write(ctx context.Context, pod *corev1.Pod, r *written, pat
 
 // outcome returns what an error of the API server means. A conflict may be one of UIDs; to know it takes a look at the pod.
 func (s *StatusSink) outcome(ctx context.Context, pod *corev1.Pod, err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsForbidden(err) { // the pod by that name may be another node's now
+	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // the pod by that name may be another, or another node's
 		found := &corev1.Pod{}
 		look := s.client.core.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Do(ctx).Into(found)
 		if apierrors.IsNotFound(look) || look == nil && found.UID != pod.UID {

@@ -36,7 +36,7 @@ func throughAWire(c *cluster) *wire {
 		c.t.Fatal(err)
 	}
 	go w.serve()
-	c.t.Cleanup(func() {
+	c.after = append(c.after, func() {
 		_ = w.listener.Close()
 		w.set(true)
 	})

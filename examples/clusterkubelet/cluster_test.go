@@ -27,7 +27,7 @@ func TestAPodOfTheAPIRuns(t *testing.T) {
 	if got := c.sh(pod, "main", "hostname"); got != "plain" {
 		t.Errorf("the container is called %q", got)
 	}
-	c.Delete("pods", "plain", -1)
+	c.Delete("pods", "plain", 1)
 	c.gone("plain")
 	if !c.seen(pod.UID).Empty() {
 		t.Error("the API has forgotten the pod, and the runtime holds something of it")

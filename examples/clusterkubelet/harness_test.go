@@ -56,6 +56,8 @@ type cluster struct {
 	root      string
 	args      []string
 
+	after []func() // is done when all has ended
+
 	process *exec.Cmd
 	output  bytes.Buffer
 }
@@ -130,6 +132,9 @@ func (c *cluster) end() {
 		return len(left) == 0
 	})
 	c.signal(os.Interrupt)
+	for _, f := range c.after {
+		f()
+	}
 }
 
 // own returns the pods that this agent has in the runtime.
