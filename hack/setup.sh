@@ -4,7 +4,7 @@
 #
 # Without apt, provide: containerd with its shim and ctr, runc, the CNI plugins
 # (bridge, host-local, loopback, portmap), iptables, a static busybox,
-# docker-registry, and for the tests gcc, pkg-config, libseccomp's headers, qemu
+# docker-registry, openssl, and for the tests gcc, pkg-config, libseccomp's headers, qemu
 # and a Linux kernel for it.
 . "$(dirname "$0")/lib.sh"
 what=${1:-}
