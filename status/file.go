@@ -25,7 +25,8 @@ import (
 // must not run a finished pod again, nor begin to count restarts anew. Any other is written without waiting for the disk, on which runtimes wait for most of
 // the time that a start takes: after such a loss its file may be empty, and such a pod is one of which nothing was known.
 type FileSink struct {
-	dir string
+	dir  string
+	sync func(dir string) error // puts on disk what a directory holds: names, not what is in files
 }
 
 // NewFileSink returns a sink that keeps its files in dir, and makes dir if it is not there.
@@ -33,7 +34,7 @@ func NewFileSink(dir string) (*FileSink, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make status directory: %w", err)
 	}
-	return &FileSink{dir: dir}, nil
+	return &FileSink{dir: dir, sync: syncDirectory}, nil
 }
 
 // UpdateStatus writes the pod's file, unless it says the same already.
@@ -52,11 +53,16 @@ func (s *FileSink) UpdateStatus(_ context.Context, pod *corev1.Pod, status *core
 		return fmt.Errorf("encode status of pod %s: %w", podmill.RefOf(pod), err)
 	}
 	data = append(data, '\n')
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) { //nolint:gosec // path was checked
-		return nil
+	last := lasting(status)
+	if old, err := os.ReadFile(path); err != nil || !bytes.Equal(old, data) { //nolint:gosec // path was checked
+		if err := replace(path, data, last); err != nil {
+			return fmt.Errorf("write status of pod %s: %w", podmill.RefOf(pod), err)
+		}
 	}
-	if err := replace(path, data, lasting(status)); err != nil {
-		return fmt.Errorf("write status of pod %s: %w", podmill.RefOf(pod), err)
+	if last { // also where it says the same: whoever wrote that may have been stopped here
+		if err := s.sync(s.dir); err != nil {
+			return fmt.Errorf("put status of pod %s on disk: %w", podmill.RefOf(pod), err)
+		}
 	}
 	return nil
 }
@@ -151,7 +157,7 @@ func lasting(status *corev1.PodStatus) bool {
 }
 
 // replace puts a file with data in the place of path, whatever was there, in one step. Where it has to last, the old content survives a crash until
-// the new one is on disk.
+// the new one is on disk. Which of both the name leads to after a crash is open until the directory is on disk too.
 func replace(path string, data []byte, last bool) error {
 	tmp := path + unfinished
 	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // path was checked
@@ -170,6 +176,19 @@ func replace(path string, data []byte, last bool) error {
 		return errors.Join(err, os.Remove(tmp))
 	}
 	return nil
+}
+
+// syncDirectory makes a rename outlive a loss of power.
+func syncDirectory(path string) error {
+	dir, err := os.Open(path) //nolint:gosec // the sink's own
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {
+		err = nil // Windows has no such thing
+	}
+	return errors.Join(err, dir.Close())
 }
 
 // FuncSink is a [podmill.StatusSink] made of a function. It has nothing to do when a pod is finished.

@@ -1,9 +1,14 @@
 package status
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What has ended is on disk before anybody goes on; what only runs need not be.
@@ -29,5 +34,35 @@ func TestWhatHasEndedLasts(t *testing.T) {
 		if got := lasting(&tt.status); got != tt.want {
 			t.Errorf("%s: lasts: %v, want %v", name, got, tt.want)
 		}
+	}
+}
+
+// The name of a file that has to last is put on disk too, when it leads to the new content. Until that is done, UpdateStatus has failed.
+func TestTheNameOfWhatLastsIsOnDisk(t *testing.T) {
+	s, err := NewFileSink(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}}
+	synced, broken := 0, errors.New("no disk")
+	s.sync = func(dir string) error {
+		data, err := os.ReadFile(filepath.Join(s.dir, "u.json"))
+		if dir != s.dir || err != nil || !strings.Contains(string(data), string(corev1.PodFailed)) {
+			t.Errorf("%s is put on disk when the file says %q, %v", dir, data, err)
+		}
+		synced++
+		return broken
+	}
+	if err := s.UpdateStatus(t.Context(), pod, &corev1.PodStatus{Phase: corev1.PodRunning}); err != nil || synced > 0 {
+		t.Errorf("a pod that runs: %v, %d times on disk", err, synced)
+	}
+	for range 2 { // the second time the file says so already
+		if err := s.UpdateStatus(t.Context(), pod, &corev1.PodStatus{Phase: corev1.PodFailed}); !errors.Is(err, broken) {
+			t.Errorf("a name that is not on disk: %v", err)
+		}
+	}
+	broken = nil
+	if err := s.UpdateStatus(t.Context(), pod, &corev1.PodStatus{Phase: corev1.PodFailed}); err != nil || synced != 3 {
+		t.Errorf("%v, %d times on disk, want 3", err, synced)
 	}
 }
