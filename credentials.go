@@ -35,7 +35,8 @@ type TrustBundles interface {
 
 // PodCertificates makes certificates by which pods prove who they are.
 type PodCertificates interface {
-	// PodCertificate makes a new key and has its certificate signed, for a pod and as a projection asks for. It may take as long as its signer does, or ctx lasts.
+	// PodCertificate makes a new key and has its certificate signed, for a pod and as a projection asks for. It may take as long as its signer does, or ctx lasts. That is
+	// a few seconds where the pod has one that is still good; it is asked again later, so a slow signer's answer is best kept for the next call.
 	PodCertificate(ctx context.Context, pod *corev1.Pod, s *corev1.PodCertificateProjection) (PodCertificate, error)
 }
 

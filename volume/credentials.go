@@ -29,10 +29,10 @@ func (i issuers) files(ctx context.Context, m Mount, source int) (map[string][]b
 	which := credentialID{m.Pod.UID, m.Volume.Name, source}
 	switch {
 	case s.ServiceAccountToken != nil && i.tokens != nil:
-		token := func() (credential, error) { return i.token(ctx, m.Pod, s.ServiceAccountToken) }
+		token := func(ctx context.Context) (credential, error) { return i.token(ctx, m.Pod, s.ServiceAccountToken) }
 		return i.issued.get(ctx, which, token)
 	case s.PodCertificate != nil && i.certificates != nil:
-		certificate := func() (credential, error) { return i.certificate(ctx, m.Pod, s.PodCertificate) }
+		certificate := func(ctx context.Context) (credential, error) { return i.certificate(ctx, m.Pod, s.PodCertificate) }
 		return i.issued.get(ctx, which, certificate)
 	case s.ClusterTrustBundle != nil && i.bundles != nil:
 		return i.bundle(ctx, s.ClusterTrustBundle)
@@ -117,30 +117,58 @@ type issued struct {
 	all map[credentialID]credential
 }
 
+// A credential that is still good is renewed beside the pod's other needs: an attempt may take this long, and after one that failed there is a pause, of a tenth of
+// the life that is left and within these bounds.
+const (
+	renewalTimeout  = 5 * time.Second
+	minRenewalPause = 10 * time.Second
+	maxRenewalPause = 5 * time.Minute
+)
+
 // get returns a credential, made anew if it is time for that. While that fails, the old one is good until it ends. Calls for one credential come one after another.
-func (i *issued) get(ctx context.Context, which credentialID, make func() (credential, error)) (map[string][]byte, error) {
+func (i *issued) get(ctx context.Context, which credentialID, make func(context.Context) (credential, error)) (map[string][]byte, error) {
 	i.mu.Lock()
 	has, ok := i.all[which]
 	i.mu.Unlock()
 	now := time.Now()
-	if ok && now.Before(has.renew) {
-		return has.files, nil
-	}
-	fresh, err := make()
 	switch {
-	case err != nil && ok && now.Before(has.expires):
-		logr.FromContextOrDiscard(ctx).Error(err, "a credential is not renewed yet", "pod", which.pod, "volume", which.volume, "expires", has.expires)
+	case ok && now.Before(has.renew):
 		return has.files, nil
-	case err != nil:
+	case ok && now.Before(has.expires):
+		return i.renewed(ctx, which, has, make), nil
+	}
+	fresh, err := make(ctx)
+	if err != nil {
 		return nil, err
 	}
+	i.put(which, fresh)
+	return fresh.files, nil
+}
+
+// renewed returns a credential in the place of one that is still good, or that one if none is to be had soon.
+func (i *issued) renewed(ctx context.Context, which credentialID, has credential, make func(context.Context) (credential, error)) map[string][]byte {
+	attempt, cancel := context.WithTimeout(ctx, renewalTimeout)
+	defer cancel()
+	fresh, err := make(attempt)
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "a credential is not renewed yet", "pod", which.pod, "volume", which.volume, "expires", has.expires)
+		pause := min(max(time.Until(has.expires)/10, minRenewalPause), maxRenewalPause)
+		fresh = has
+		if fresh.renew = time.Now().Add(pause); fresh.renew.After(has.expires) {
+			fresh.renew = has.expires
+		}
+	}
+	i.put(which, fresh)
+	return fresh.files
+}
+
+func (i *issued) put(which credentialID, c credential) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.all == nil {
 		i.all = map[credentialID]credential{}
 	}
-	i.all[which] = fresh
-	return fresh.files, nil
+	i.all[which] = c
 }
 
 // forget says that a pod has no volumes any more.

@@ -21,11 +21,18 @@ import (
 type issuer struct {
 	life    time.Duration
 	made    int
+	asked   int
 	fail    error
+	hangs   bool // until whoever asks gives up
 	bundles map[string]string
 }
 
-func (i *issuer) issue() (time.Time, error) {
+func (i *issuer) issue(ctx context.Context) (time.Time, error) {
+	i.asked++
+	if i.hangs {
+		<-ctx.Done()
+		return time.Time{}, ctx.Err()
+	}
 	if i.fail != nil {
 		return time.Time{}, i.fail
 	}
@@ -36,8 +43,8 @@ func (i *issuer) issue() (time.Time, error) {
 	return time.Now().Add(i.life), nil
 }
 
-func (i *issuer) ServiceAccountToken(_ context.Context, pod *corev1.Pod, s *corev1.ServiceAccountTokenProjection) (podmill.Token, error) {
-	expires, err := i.issue()
+func (i *issuer) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, s *corev1.ServiceAccountTokenProjection) (podmill.Token, error) {
+	expires, err := i.issue(ctx)
 	value := "of " + pod.Namespace + "/" + pod.Name
 	if s.Audience != "" {
 		value = fmt.Sprintf("%d for %s", i.made, s.Audience)
@@ -45,8 +52,8 @@ func (i *issuer) ServiceAccountToken(_ context.Context, pod *corev1.Pod, s *core
 	return podmill.Token{Value: value, Expires: expires}, err
 }
 
-func (i *issuer) PodCertificate(_ context.Context, _ *corev1.Pod, s *corev1.PodCertificateProjection) (podmill.PodCertificate, error) {
-	expires, err := i.issue()
+func (i *issuer) PodCertificate(ctx context.Context, _ *corev1.Pod, s *corev1.PodCertificateProjection) (podmill.PodCertificate, error) {
+	expires, err := i.issue(ctx)
 	return podmill.PodCertificate{
 		Key: []byte(fmt.Sprintf("key %d\n", i.made)), Chain: []byte(fmt.Sprintf("chain %d of %s\n", i.made, s.SignerName)), Renew: expires.Add(-i.life / 2), Expires: expires,
 	}, err
@@ -111,6 +118,40 @@ func TestTokenThatIsNotRenewed(t *testing.T) {
 		i.fail = nil
 		r.mount(pod)
 		holds(t, path, map[string]string{"token": "2 for vault"})
+		r.unmount(pod)
+	})
+}
+
+// Whoever does not answer does not hold a pod that has a good token, and is not asked at every sync. Where there is none, he is waited for.
+func TestATokenThatIsGoodDoesNotHoldThePod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := &issuer{life: time.Hour}
+		r := newRig(t, WithServiceAccountTokens(i))
+		pod := podOf(projected(tokenSource("vault")))
+		path := r.mount(pod)
+		time.Sleep(50 * time.Minute) // ten are left
+		i.hangs = true
+		for range 3 {
+			begun := time.Now()
+			r.mount(pod)
+			if took := time.Since(begun); took > renewalTimeout {
+				t.Errorf("the pod was held for %v", took)
+			}
+		}
+		if i.asked != 2 {
+			t.Errorf("asked %d times, want 2", i.asked)
+		}
+		i.hangs = false
+		time.Sleep(time.Minute)
+		r.mount(pod)
+		holds(t, path, map[string]string{"token": "2 for vault"})
+		time.Sleep(2 * time.Hour)
+		i.hangs = true
+		begun := time.Now()
+		r.mount(pod)
+		if took := time.Since(begun); took < time.Minute {
+			t.Errorf("a token that has ended was waited for only %v", took)
+		}
 		r.unmount(pod)
 	})
 }
