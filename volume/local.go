@@ -24,7 +24,7 @@ func (local) Handles(*corev1.Volume) bool                        { return false 
 func (local) HandlesPersistent(pv *corev1.PersistentVolume) bool { return pv.Spec.Local != nil }
 
 // SetUp binds the directory to a place of the pod's, when it has given the pod's fsGroup what is in it: an agent that is interrupted meanwhile begins anew.
-func (local) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
+func (local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 	path := m.PV.Spec.Local.Path
 	if !filepath.IsAbs(path) || slices.Contains(strings.Split(path, "/"), "..") {
 		return podmill.Volume{}, fmt.Errorf("invalid local path %q: must be absolute and not contain '..'", path)
@@ -41,10 +41,10 @@ func (local) SetUp(_ context.Context, m Mount) (podmill.Volume, error) {
 		return podmill.Volume{}, fmt.Errorf("a local volume of volumeMode Filesystem is a directory: %w", err)
 	}
 	defer dir.Close()
-	return podmill.Volume{HostPath: m.Path()}, bindLocal(dir, m)
+	return podmill.Volume{HostPath: m.Path()}, bindLocal(ctx, dir, m)
 }
 
-func bindLocal(dir *os.Root, m Mount) error {
+func bindLocal(ctx context.Context, dir *os.Root, m Mount) error {
 	parent, err := m.parent(true)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func bindLocal(dir *os.Root, m Mount) error {
 		return err
 	}
 	if gid := fsGroup(m.Pod); gid != nil && !m.ReadOnly {
-		if err := hostdir.ChangeGroup(dir, int(*gid), onRootMismatch(m.Pod)); err != nil {
+		if err := hostdir.ChangeGroup(ctx, dir, int(*gid), onRootMismatch(m.Pod)); err != nil {
 			return fmt.Errorf("applyFSGroup failed for vol %s: %w", m.PV.Name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package hostdir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,8 +24,9 @@ const deepest = 1000
 
 // ChangeGroup gives a directory and all that is in it to a group, which may read and write it from then on, and has what will be made there. With
 // onRootMismatch it does nothing where the directory itself is as it should be already; for that, the directory comes last. It follows no link, and enters nothing
-// that is mounted inside.
-func ChangeGroup(dir *os.Root, gid int, onRootMismatch bool) error {
+// that is mounted inside. What cannot be given away, such as an immutable file, stays as it is and is logged, as in the kubelet; a directory that cannot be read is an
+// error, as is the end of ctx.
+func ChangeGroup(ctx context.Context, dir *os.Root, gid int, onRootMismatch bool) error {
 	top, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -36,23 +39,39 @@ func ChangeGroup(dir *os.Root, gid int, onRootMismatch bool) error {
 	if wanted := uint32(groupReadsAndWrites | groupEnters); onRootMismatch && st.Gid == uint32(gid) && st.Mode&wanted == wanted {
 		return nil
 	}
-	return changeGroup(top, dir.Name(), gid, 0)
+	g := giving{gid: gid}
+	err = g.all(ctx, top, dir.Name(), 0)
+	if g.failed > 0 { // one line, for there may be any number of files
+		logr.FromContextOrDiscard(ctx).Error(g.first, "not all in a volume could be given to the pod's group", "path", dir.Name(), "gid", gid, "failed", g.failed)
+	}
+	return err
 }
 
-// changeGroup changes what is in an open directory, and then the directory.
-func changeGroup(dir *os.File, path string, gid, depth int) error {
+// giving is a change of the group of a tree.
+type giving struct {
+	gid    int
+	failed int   // how much stays as it was
+	first  error // why the first of it does
+}
+
+// all changes what is in an open directory, and then the directory.
+func (g *giving) all(ctx context.Context, dir *os.File, path string, depth int) error {
 	if depth == deepest {
 		return fmt.Errorf("%s: directories are nested more than %d deep", path, deepest)
 	}
 	for {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		names, err := dir.Readdirnames(1024)
 		for _, name := range names {
-			if err := changeGroupOf(dir, name, filepath.Join(path, name), gid, depth); err != nil {
+			if err := g.one(ctx, dir, name, filepath.Join(path, name), depth); err != nil {
 				return err
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return give(int(dir.Fd()), path, gid)
+			g.give(int(dir.Fd()), path)
+			return nil
 		}
 		if err != nil {
 			return err
@@ -60,31 +79,51 @@ func changeGroup(dir *os.File, path string, gid, depth int) error {
 	}
 }
 
-func changeGroupOf(dir *os.File, name, path string, gid, depth int) error {
+// one changes what has a name in an open directory.
+func (g *giving) one(ctx context.Context, dir *os.File, name, path string, depth int) error {
+	next, err := g.giveOrOpen(dir, name, path)
+	if err != nil || next == nil {
+		return err
+	}
+	defer next.Close()
+	return g.all(ctx, next, path, depth+1)
+}
+
+// giveOrOpen opens a directory, so that what is in it can be changed first. All else it changes, and returns nil.
+func (g *giving) giveOrOpen(dir *os.File, name, path string) (*os.File, error) {
 	flags := uint64(unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC)
 	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(dir.Fd()), name, &how)
 	switch {
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOENT): // mounted there, or gone meanwhile
-		return nil
+		return nil, nil
 	case err != nil:
-		return &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return give(fd, path, gid)
+		g.give(fd, path)
+		return nil, nil
 	}
 	sub, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	next := os.NewFile(uintptr(sub), path)
-	defer next.Close()
-	return changeGroup(next, path, gid, depth+1)
+	return os.NewFile(uintptr(sub), path), nil
+}
+
+// give gives what is open to the group, or counts it.
+func (g *giving) give(fd int, path string) {
+	if err := give(fd, path, g.gid); err != nil {
+		if g.first == nil {
+			g.first = err
+		}
+		g.failed++
+	}
 }
 
 // give gives what is open to a group. What is right already is not written.

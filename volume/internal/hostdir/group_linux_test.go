@@ -1,11 +1,16 @@
 package hostdir
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"golang.org/x/sys/unix"
 
 	"github.com/podmill/podmill/internal/testenv"
@@ -27,7 +32,7 @@ func TestChangeGroup(t *testing.T) {
 	must(t, os.MkdirAll(at("a/b"), 0o700), os.Mkdir(at("mount"), 0o755), os.WriteFile(at("a/b/file"), nil, 0o600), os.Chmod(at("a/b/file"), 0o4711),
 		unix.Mkfifo(at("fifo"), 0o600), os.Symlink(outside, at("link")), os.Symlink(filepath.Join(outside, "file"), at("a/link")), os.Chmod(dir, 0o700))
 	bind(t, outside, at("mount"))
-	must(t, ChangeGroup(root, 2000, false))
+	must(t, ChangeGroup(t.Context(), root, 2000, false))
 	for name, want := range map[string]string{
 		"": "2000 2770", "a": "2000 2770", "a/b": "2000 2770", "a/b/file": "2000 771", "fifo": "2000 660", "link": "2000 777", "a/link": "2000 777",
 	} {
@@ -52,9 +57,55 @@ func TestChangeGroupOnRootMismatch(t *testing.T) {
 		{0o770, 2000, false}, {0o750 | os.ModeSetgid, 2000, false}, {0o760 | os.ModeSetgid, 2000, false}, {0o770 | os.ModeSetgid, 1, false},
 	} {
 		must(t, os.Chown(file, -1, 0), os.Chown(dir, -1, tt.gid), os.Chmod(dir, tt.mode))
-		must(t, ChangeGroup(root, 2000, true))
+		must(t, ChangeGroup(t.Context(), root, 2000, true))
 		if done := ownedBy(t, file) == "0 600" || ownedBy(t, file) == "0 660"; done != tt.done {
 			t.Errorf("%v of group %d: taken for done: %v, want %v", tt.mode, tt.gid, done, tt.done)
 		}
 	}
+}
+
+// What cannot be changed stays as it is, and keeps no pod from starting. It is logged, on one line.
+func TestChangeGroupOfWhatCannotBeChanged(t *testing.T) {
+	testenv.Root(t)
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700), os.WriteFile(filepath.Join(dir, "sub/file"), nil, 0o600))
+	bind(t, dir, dir)
+	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	var said []string
+	log := funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})
+	must(t, ChangeGroup(logr.NewContext(t.Context(), log), root, 2000, false))
+	if len(said) != 1 || !strings.Contains(said[0], filepath.Join(dir, "sub/file")) || !strings.Contains(said[0], `"failed"=3`) {
+		t.Errorf("said %q, want one line that names the first of three", said)
+	}
+}
+
+func TestChangeGroupEndsWithItsContext(t *testing.T) {
+	testenv.Root(t)
+	root, dir := open(t)
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := ChangeGroup(ctx, root, 2000, false); !errors.Is(err, context.Canceled) || strings.HasPrefix(ownedBy(t, filepath.Join(dir, "file")), "2000") {
+		t.Errorf("error %v, the file is %s", err, ownedBy(t, filepath.Join(dir, "file")))
+	}
+}
+
+// On the way down a tree, one directory a level is open.
+func TestChangeGroupOpensOneDirectoryALevel(t *testing.T) {
+	testenv.Root(t)
+	const depth = 200
+	root, dir := open(t)
+	must(t, os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", depth)), 0o700))
+	opened, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	var before unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	few := before
+	few.Cur = uint64(len(opened) + depth + 20)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
+	err = ChangeGroup(t.Context(), root, 2000, false)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before), err)
 }

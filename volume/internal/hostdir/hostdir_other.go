@@ -3,6 +3,7 @@
 package hostdir
 
 import (
+	"context"
 	"os"
 )
 
@@ -31,7 +32,7 @@ func Bind(*os.File, *os.Root, string) error { return ErrNoParts }
 func IsBound(*os.File, *os.Root, string) (bool, error) { return false, nil }
 
 // ChangeGroup returns [ErrNoParts].
-func ChangeGroup(*os.Root, int, bool) error { return ErrNoParts }
+func ChangeGroup(context.Context, *os.Root, int, bool) error { return ErrNoParts }
 
 // Unbind removes an empty directory or file; nothing was ever bound to it.
 func Unbind(parent *os.Root, name string) error { return parent.Remove(name) }
