@@ -33,6 +33,9 @@ func (local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 		device, err := blockDevice(path)
 		return podmill.Volume{HostPath: device, Block: true}, err
 	}
+	if _, err := blockDevice(path); err == nil {
+		return podmill.Volume{}, unsupportedError(path + " is a block device: local volumes of volumeMode Filesystem have to be directories")
+	}
 	dir, err := os.OpenRoot(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -41,7 +44,7 @@ func (local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 		return podmill.Volume{}, fmt.Errorf("a local volume of volumeMode Filesystem is a directory: %w", err)
 	}
 	defer dir.Close()
-	return podmill.Volume{HostPath: m.Path()}, bindLocal(ctx, dir, m)
+	return podmill.Volume{HostPath: m.Path(), SELinuxRelabel: !m.ReadOnly}, bindLocal(ctx, dir, m)
 }
 
 func bindLocal(ctx context.Context, dir *os.Root, m Mount) error {

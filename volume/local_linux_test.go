@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -70,6 +71,37 @@ func TestLocalVolumesThatCannotBe(t *testing.T) {
 			pod.Spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}}
 		}
 		r.notReady(pod, tt.why)
+		r.unmount(pod)
+	}
+}
+
+// The kubelet would make a file system on a block device; that is not done here, and no time heals it.
+func TestLocalFilesystemOnABlockDevice(t *testing.T) {
+	testenv.Root(t)
+	device := filepath.Join(t.TempDir(), "device")
+	if err := unix.Mknod(device, unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))); err != nil {
+		t.Skipf("no block device can be made: %v", err)
+	}
+	r := claimRig(t)
+	r.objects.Bind(claim("c"), persistent("pv", localSource(device)))
+	if why := r.refused(podOf(claimSource("c"))); !strings.Contains(why, "have to be directories") {
+		t.Error(why)
+	}
+}
+
+// The runtime labels a local volume for its containers, unless they may not write to it: the kubelet's rule.
+func TestSELinuxLabelOfALocalVolume(t *testing.T) {
+	testenv.Root(t)
+	for _, readOnly := range []bool{false, true} {
+		r := claimRig(t)
+		r.objects.Bind(claim("c"), persistent("pv", localSource(t.TempDir())))
+		pod := podOf(claimSource("c"))
+		pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = readOnly
+		volumes, err := r.MountVolumes(t.Context(), pod)
+		must(t, err)
+		if v := volumes["v"]; v.SELinuxRelabel == readOnly || v.ReadOnly != readOnly {
+			t.Errorf("%+v of a volume that is read-only: %v", v, readOnly)
+		}
 		r.unmount(pod)
 	}
 }
