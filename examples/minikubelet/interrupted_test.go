@@ -29,7 +29,7 @@ spec:
   containers:
   - name: main
     image: %[1]s
-    command: [sh, -c, 'echo started >> /count/main; trap "echo told to stop >> /count/main; exit" TERM; while :; do sleep 1 & wait $!; done']
+    command: [sh, -c, 'trap "echo told to stop >> /count/main; exit" TERM; echo started >> /count/main; while :; do sleep 1 & wait $!; done']
     volumeMounts: [{name: count, mountPath: /count}]
   volumes:
   - {name: count, hostPath: {path: %[2]s}}
@@ -57,6 +57,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 				var pod *corev1.Pod
 				n.interrupt(func() {
 					pod = n.reaches("counted", "is ready", ready)
+					n.hasStarted(dir)
 					n.remove("counted.yaml")
 				})
 				n.gone(pod)
@@ -129,7 +130,17 @@ func (n interrupted) isStartedOnce(dir string) {
 	if live != 1 || len(seen.Containers) != 2 {
 		n.Errorf("%d live sandboxes and %d containers: %+v", live, len(seen.Containers), seen)
 	}
+	n.hasStarted(dir)
 	n.wantCount(dir, "started\n", "started\n")
+}
+
+// hasStarted waits until the main container has said that it has: a process may run for a while before it does something.
+func (n interrupted) hasStarted(dir string) {
+	n.Helper()
+	n.eventually("main has started", func() bool {
+		data, _ := os.ReadFile(filepath.Join(dir, "main"))
+		return len(data) > 0
+	})
 }
 
 // wantCount fails unless the containers have written down this.
