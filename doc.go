@@ -24,7 +24,7 @@
 //   - pleg knows what the runtime holds, and says when that changes.
 //   - status makes a pod's status (a pure function) and delivers it.
 //   - apiserver joins an agent to a cluster, node keeps its entry there, and admission turns away what it cannot run.
-//   - staticpod, event, logs and server are an agent's surroundings; podspec fills in a Pod's defaults and validates it.
+//   - staticpod, checkpoint, event, logs and server are an agent's surroundings; podspec fills in a Pod's defaults and validates it.
 //   - podmilltest holds an in-memory runtime, faults, and kits that prove an implementation.
 //
 // Blocks never import each other; package agent joins them.

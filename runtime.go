@@ -138,19 +138,22 @@ type LogReopener interface {
 	ReopenLog(ctx context.Context, containerID string) error
 }
 
-// As finds the first runtime that is a T: rt itself or, where rt wraps another and says so by a method
-// Unwrap() Runtime, one that it wraps. It is how optional interfaces are found. A method of one that is found may still
-// answer [errors.ErrUnsupported], which means the same as not being found.
-func As[T any](rt any) (T, bool) {
-	for rt != nil {
-		if t, ok := rt.(T); ok {
+// As finds the first T among what wraps what: v itself or, where v wraps another and says so by a method Unwrap() Runtime or, for what gives objects, Unwrap() any,
+// one that it wraps. It is how optional interfaces are found. A method of one that is found may still answer [errors.ErrUnsupported], which means the same
+// as not being found.
+func As[T any](v any) (T, bool) {
+	for v != nil {
+		if t, ok := v.(T); ok {
 			return t, true
 		}
-		wrapper, ok := rt.(interface{ Unwrap() Runtime })
-		if !ok {
-			break
+		switch wrapper := v.(type) {
+		case interface{ Unwrap() Runtime }:
+			v = wrapper.Unwrap()
+		case interface{ Unwrap() any }:
+			v = wrapper.Unwrap()
+		default:
+			v = nil
 		}
-		rt = wrapper.Unwrap()
 	}
 	var none T
 	return none, false

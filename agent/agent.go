@@ -122,7 +122,7 @@ func (a *Agent) wire(root string) error {
 		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
 		syncpod.WithRefusal(a.refusal), syncpod.WithUserNamespaces(users),
 	}
-	if services, ok := o.objects.(podmill.Services); ok {
+	if services, ok := podmill.As[podmill.Services](o.objects); ok {
 		handOpts = append(handOpts, syncpod.WithServices(services))
 	}
 	if o.cgroups != nil {
@@ -155,7 +155,7 @@ func (a *Agent) sandboxOptions(root string) []sandbox.Option {
 		sandbox.WithOwner(root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox),
 		sandbox.WithNeighbours(func() []*corev1.Pod { pods, _ := a.Pods(); return pods }),
 	}
-	if classes, ok := o.objects.(podmill.RuntimeClasses); ok {
+	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
 		opts = append(opts, sandbox.WithRuntimeClasses(func(name string) (string, error) {
 			class, err := classes.RuntimeClass(context.Background(), name)
 			if err != nil {
@@ -200,16 +200,16 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 // providers returns the options for what objects have beside ConfigMaps and Secrets.
 func providers(objects Objects) []volume.Option {
 	var opts []volume.Option
-	if claims, ok := objects.(podmill.Claims); ok {
+	if claims, ok := podmill.As[podmill.Claims](objects); ok {
 		opts = append(opts, volume.WithClaims(claims))
 	}
-	if tokens, ok := objects.(podmill.ServiceAccountTokens); ok {
+	if tokens, ok := podmill.As[podmill.ServiceAccountTokens](objects); ok {
 		opts = append(opts, volume.WithServiceAccountTokens(tokens))
 	}
-	if bundles, ok := objects.(podmill.TrustBundles); ok {
+	if bundles, ok := podmill.As[podmill.TrustBundles](objects); ok {
 		opts = append(opts, volume.WithTrustBundles(bundles))
 	}
-	if certificates, ok := objects.(podmill.PodCertificates); ok {
+	if certificates, ok := podmill.As[podmill.PodCertificates](objects); ok {
 		opts = append(opts, volume.WithPodCertificates(certificates))
 	}
 	return opts
@@ -335,7 +335,7 @@ func (a *Agent) instances(ctx context.Context, namespace, pod, container string)
 
 // watchObjects has pods synced again when an object changes that they refer to.
 func (a *Agent) watchObjects(ctx context.Context) error {
-	watcher, ok := a.opts.objects.(podmill.ObjectWatcher)
+	watcher, ok := podmill.As[podmill.ObjectWatcher](a.opts.objects)
 	if !ok {
 		return nil
 	}

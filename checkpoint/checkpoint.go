@@ -42,7 +42,7 @@ func Open(dir string, opts ...Option) (*Checkpoint, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make checkpoint directory: %w", err)
 	}
-	j, damage, err := openJournal(filepath.Join(dir, "journal"), func(key string) bool { return strings.HasPrefix(key, "Secret/") })
+	j, damage, err := openJournal(filepath.Join(dir, "journal"), isSecret)
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint: %w", err)
 	}
@@ -57,13 +57,19 @@ func Open(dir string, opts ...Option) (*Checkpoint, error) {
 	return c, nil
 }
 
-// The keys of what is kept: pod/<source>/<uid>, status/<uid>, <kind>/<namespace>/<name> of an object, and services/<namespace>.
+// The keys of what is kept: pod/<source>/<uid>, status/<uid>, <kind>/<namespace>/<name> of an object, services/<namespace>, and token/<uid>/<audience>.
 const podPrefix = "pod/"
 
 func podKey(source string, uid types.UID) string { return podPrefix + source + "/" + string(uid) }
 func statusKey(uid types.UID) string             { return "status/" + string(uid) }
 func objectKey(ref podmill.ObjectRef) string     { return ref.Kind + "/" + ref.Namespace + "/" + ref.Name }
 func servicesKey(namespace string) string        { return "services/" + namespace }
+func tokensOf(uid types.UID) string              { return "token/" + string(uid) + "/" }
+
+// isSecret reports whether an old value of a key must not stay on disk.
+func isSecret(key string) bool {
+	return strings.HasPrefix(key, "Secret/") || strings.HasPrefix(key, "token/")
+}
 
 // keep takes in what a source has told.
 func (c *Checkpoint) keep(source string, u podmill.PodUpdate) error {
@@ -101,12 +107,12 @@ func (c *Checkpoint) keep(source string, u podmill.PodUpdate) error {
 func (c *Checkpoint) tidy() {
 	needed := map[string]bool{}
 	for uid, k := range c.pods {
-		needed[podKey(k.source, uid)], needed[statusKey(uid)], needed[servicesKey(k.pod.Namespace)] = true, true, true
+		needed[podKey(k.source, uid)], needed[statusKey(uid)], needed[servicesKey(k.pod.Namespace)], needed[tokensOf(uid)] = true, true, true, true
 		for _, ref := range references.Of(k.pod) {
 			needed[objectKey(ref)] = true
 		}
 	}
-	c.journal.drop(func(key string) bool { return !needed[key] })
+	c.journal.drop(func(key string) bool { return !needed[key] && !needed[key[:strings.LastIndexByte(key, '/')+1]] })
 }
 
 // forget takes in that a pod has finished.
@@ -164,8 +170,11 @@ func (c *Checkpoint) settle(ctx context.Context) {
 }
 
 func (c *Checkpoint) commit(ctx context.Context) error {
+	c.mu.Lock()
+	last := c.writers == 0
+	c.mu.Unlock()
 	began := time.Now()
-	values, size, err := c.journal.commit()
+	values, size, err := c.journal.commit(last)
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "the checkpoint is not written; a node that boots without its API would start what it knew before")
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podmill/podmill"
@@ -149,6 +152,71 @@ func TestKeptPodsComeWhenTheSourceFailsAndNotWhenItAnswers(t *testing.T) {
 		n = boot(t, dir)
 		time.Sleep(time.Minute)
 		n.delivered()
+	})
+}
+
+// The API may know more than the disk: it is told before the disk is, and another agent may have run in between.
+func TestWhatTheSourceKnowsBetterHolds(t *testing.T) {
+	restarted := func(times int32) *corev1.PodStatus {
+		s := status(fmt.Sprint(times))
+		s.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: times}}
+		return s
+	}
+	over := func(message string) *corev1.PodStatus {
+		return &corev1.PodStatus{Phase: corev1.PodSucceeded, Message: message}
+	}
+	for name, tc := range map[string]struct {
+		kept, told *corev1.PodStatus
+		want       string
+	}{
+		"nothing is told":                {restarted(1), &corev1.PodStatus{}, "1"},
+		"the same":                       {restarted(1), restarted(1), "1"},
+		"more restarts are kept":         {restarted(2), restarted(1), "2"},
+		"more restarts are told":         {restarted(1), restarted(2), "2"},
+		"the end is told":                {restarted(3), over("told"), "told"},
+		"the end is kept":                {over("kept"), restarted(3), "kept"},
+		"an end is kept and one is told": {over("kept"), over("told"), "kept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				n := boot(t, dir)
+				n.api.Replace(pod("a"))
+				synctest.Wait()
+				if err := n.Sink(podmilltest.NewStatusSink()).UpdateStatus(t.Context(), pod("a"), tc.kept); err != nil {
+					t.Fatal(err)
+				}
+				n.stop()
+				n = boot(t, dir)
+				told := pod("a")
+				told.Status = *tc.told
+				n.api.Replace(told)
+				n.delivered("SET a(" + tc.want + ")")
+			})
+		})
+	}
+}
+
+// The end of a pod is on disk before the API hears of it: after that nobody would find it out.
+func TestAnEndIsKeptBeforeItIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		n := boot(t, dir)
+		n.api.Replace(pod("a"))
+		time.Sleep(time.Second)
+		told := 0
+		sink := podmilltest.NewStatusSink()
+		sink.Fail(func(pod *corev1.Pod) error {
+			told++
+			var kept corev1.PodStatus
+			if again, _ := open(t, n.journal.path); !again.get(statusKey(pod.UID), &kept) || kept.Phase != corev1.PodSucceeded {
+				t.Errorf("on disk the pod is %q", kept.Phase)
+			}
+			return nil
+		})
+		if err := n.Sink(sink).UpdateStatus(t.Context(), pod("a"), &corev1.PodStatus{Phase: corev1.PodSucceeded}); err != nil || told != 1 {
+			t.Errorf("told %d times, %v", told, err)
+		}
 	})
 }
 
@@ -316,6 +384,71 @@ func TestObjectsAreKept(t *testing.T) {
 		n = boot(t, dir)
 		if _, err := n.Objects(api).ConfigMap(t.Context(), "default", "used"); !errors.Is(err, errAway) {
 			t.Errorf("a ConfigMap that no pod refers to: %v, want the provider's error", err)
+		}
+	})
+}
+
+// everything has what a provider may have beside ConfigMaps and Secrets, or is silent.
+type everything struct {
+	*podmilltest.Objects
+	away error
+}
+
+func (e *everything) Services(context.Context, string) ([]*corev1.Service, error) {
+	return []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "dns"}}}, e.away
+}
+
+func (e *everything) ServiceAccountToken(context.Context, *corev1.Pod, *corev1.ServiceAccountTokenProjection) (podmill.Token, error) {
+	return podmill.Token{Value: "canary", Expires: time.Now().Add(time.Hour)}, e.away
+}
+
+func (e *everything) RuntimeClass(context.Context, string) (*nodev1.RuntimeClass, error) {
+	return &nodev1.RuntimeClass{Handler: "kata"}, e.away
+}
+
+// What a provider has beside ConfigMaps and Secrets is had through a checkpoint too, and what it has not is not.
+func TestOtherRolesOfAProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		a := pod("a")
+		for _, away := range []error{nil, errAway} {
+			n := boot(t, dir)
+			if away == nil {
+				n.api.Replace(a)
+			}
+			synctest.Wait()
+			objects := n.Objects(&everything{Objects: podmilltest.NewObjects(), away: away})
+			services, _ := podmill.As[podmill.Services](objects)
+			if all, err := services.Services(t.Context(), "default"); err != nil || len(all) != 1 {
+				t.Errorf("services: %v, %v", all, err)
+			}
+			tokens, _ := podmill.As[podmill.ServiceAccountTokens](objects)
+			token, err := tokens.ServiceAccountToken(t.Context(), a, &corev1.ServiceAccountTokenProjection{Audience: "a/b"})
+			if err != nil || token.Value != "canary" {
+				t.Errorf("token: %v, %v", token, err)
+			}
+			classes, _ := podmill.As[podmill.RuntimeClasses](objects)
+			if class, err := classes.RuntimeClass(t.Context(), "kata"); !errors.Is(err, away) || err == nil && class.Handler != "kata" {
+				t.Errorf("runtime class: %v, %v", class, err)
+			}
+			if _, ok := podmill.As[podmill.ObjectWatcher](objects); !ok {
+				t.Error("changes of objects are not told")
+			}
+			n.stop()
+		}
+		n := boot(t, dir)
+		n.api.Replace()
+		time.Sleep(time.Second)
+		n.stop()
+		if data, err := os.ReadFile(n.journal.path); err != nil || strings.Contains(string(data), "canary") {
+			t.Errorf("the token of a pod that is gone is on disk: %v", err)
+		}
+		plain := n.Objects(hanging{})
+		if _, ok := podmill.As[podmill.Services](plain); ok {
+			t.Error("there are Services, and nobody has any")
+		}
+		if _, ok := podmill.As[podmill.ServiceAccountTokens](plain); ok {
+			t.Error("there are tokens, and nobody has any")
 		}
 	})
 }

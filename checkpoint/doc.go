@@ -16,11 +16,12 @@
 // Silence deletes nothing: pods that are kept are delivered as [podmill.UpsertPods], when their source has been silent for [WithPatience] or has failed,
 // so that the source is synced only when it has really been heard. What it says then holds, and is kept in turn.
 //
-// A pod comes back with the newest status that its agent had, sent or not, and with the conditions that others have set. An object that there is no more
-// is forgotten; one that cannot be asked for is the one that was kept.
+// A pod comes back with the newest status that its agent had, sent or not, unless its source knows of more restarts or of its end, and with the conditions that
+// others have set. That a pod has ended is on disk before the sink is told. An object that there is no more is forgotten; one that cannot be asked for is the
+// one that was kept, and so is a service account's token.
 //
 // Everything is in one file that only its owner may read. Changes that come together are written together, one write and one fsync, at most 50 ms
-// after the first; after a crash the file says what was true at some moment between the last of them and the end. A Secret that is
+// after the first; after a crash the file says what was true at some moment between the last of them and the end. A Secret or token that is
 // not needed any more, or is replaced by another, is not left in the file. A write that fails is tried again, and nobody waits for it.
 //
 // # What you implement

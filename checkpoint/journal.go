@@ -42,7 +42,7 @@ type entry struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// openJournal reads a journal. What cannot be read of it is left beside it, under the name with .damaged, and named in damage.
+// openJournal reads a journal. What cannot be read of it is set aside, under the name with .damaged, and named in damage.
 func openJournal(path string, secret func(string) bool) (j *journal, damage, err error) {
 	j = &journal{path: path, secret: secret, live: map[string][]byte{}, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
 	file, err := os.Open(path) //nolint:gosec // the composer's choice
@@ -53,13 +53,12 @@ func openJournal(path string, secret func(string) bool) (j *journal, damage, err
 		return nil, nil, err
 	}
 	defer file.Close()
-	damage, err = j.read(file)
-	if err == nil && damage != nil {
-		_ = os.Remove(path + ".damaged")
-		err = os.Link(path, path+".damaged")
-	}
+	damaged, damage, err := j.read(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if damage != nil {
+		damage = errors.Join(damage, os.WriteFile(path+".damaged", damaged, 0o600))
 	}
 	for key := range j.live { // the first write is of all, into a new file: the end of this one may be torn
 		j.changed[key] = true
@@ -67,19 +66,21 @@ func openJournal(path string, secret func(string) bool) (j *journal, damage, err
 	return j, damage, nil
 }
 
-func (j *journal) read(from io.Reader) (damage, err error) {
+// read takes in the lines of a file, and returns those that it cannot.
+func (j *journal) read(from io.Reader) (damaged []byte, damage, err error) {
 	reader := bufio.NewReader(from)
 	for n := 1; ; n++ {
 		line, err := reader.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return damage, nil // a line without an end was being written when its writer died
+			return damaged, damage, nil // a line without an end was being written when its writer died
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil || e.Key == "" {
 			damage = errors.Join(damage, fmt.Errorf("line %d of %s is not what was written", n, j.path))
+			damaged = append(damaged, line...)
 			continue
 		}
 		if e.Value == nil {
@@ -157,10 +158,14 @@ func (j *journal) keys(prefix string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(j.live)), func(key string) bool { return !strings.HasPrefix(key, prefix) })
 }
 
-// commit brings to disk what has changed, and returns how many values and bytes that were. Those who come meanwhile wait, and find that theirs is there.
-func (j *journal) commit() (values, size int, err error) {
+// commit brings to disk what has changed, and returns how many values and bytes that were. Those who come meanwhile wait, and find that theirs is there. The last one
+// closes the file; one after it begins a new one.
+func (j *journal) commit(last bool) (values, size int, err error) {
 	j.writing.Lock()
 	defer j.writing.Unlock()
+	if last {
+		defer func() { err = errors.Join(err, j.close()) }()
+	}
 	j.mu.Lock()
 	changed := j.changed
 	j.changed = map[string]bool{}

@@ -46,7 +46,7 @@ func put(t testing.TB, j *journal, key, value string) {
 
 func commit(t testing.TB, j *journal) {
 	t.Helper()
-	if _, _, err := j.commit(); err != nil {
+	if _, _, err := j.commit(false); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,7 +80,7 @@ func TestACrashAtAnyByteLeavesWhatWasTrueOnce(t *testing.T) {
 			for range rapid.IntRange(0, 4).Draw(t, "changes") {
 				change()
 			}
-			if _, _, err := j.commit(); err != nil {
+			if _, _, err := j.commit(false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -88,7 +88,7 @@ func TestACrashAtAnyByteLeavesWhatWasTrueOnce(t *testing.T) {
 		before := j.size
 		change() // one at a time, so that every prefix of lines is a moment
 		states := []map[string]string{synced, maps.Clone(now)}
-		if _, _, err := j.commit(); err != nil {
+		if _, _, err := j.commit(false); err != nil {
 			t.Fatal(err)
 		}
 		cut := rapid.Int64Range(min(before, j.size), j.size).Draw(t, "cut")
@@ -133,8 +133,8 @@ func TestWhatIsDamagedIsSetAside(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	commit(t, again)
-	if aside, err := os.ReadFile(path + ".damaged"); err != nil || !bytes.Equal(aside, broken) {
-		t.Errorf("the damaged file is not as it was: %v", err)
+	if aside, err := os.ReadFile(path + ".damaged"); err != nil || !bytes.HasPrefix(broken, aside) || len(aside) == 0 {
+		t.Errorf("what was damaged is not set aside: %v", err)
 	}
 	if healed, damage := open(t, path); damage != nil || len(values(t, healed)) != 1 {
 		t.Errorf("after a write the file has damage: %v", damage)
@@ -194,14 +194,14 @@ func TestAWriteThatFailsIsMadeUpFor(t *testing.T) {
 	commit(t, j)
 	_ = j.file.Close() // every write fails from now on
 	put(t, j, "b", "2")
-	if _, _, err := j.commit(); err == nil {
+	if _, _, err := j.commit(false); err == nil {
 		t.Fatal("a write to a closed file has no error")
 	}
 	put(t, j, "c", "3")
 	if err := os.Mkdir(path+".new", 0o700); err != nil { // and no new file can be made either
 		t.Fatal(err)
 	}
-	if _, _, err := j.commit(); err == nil {
+	if _, _, err := j.commit(false); err == nil {
 		t.Fatal("a file in the place of a directory has no error")
 	}
 	if diff := cmp.Diff(map[string]string{"a": "1"}, values(t, first(open(t, path)))); diff != "" {

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"time"
 
@@ -13,53 +14,58 @@ import (
 	"github.com/podmill/podmill/internal/references"
 )
 
-// Provider has the objects of pods. Where it is [podmill.Services] or a [podmill.ObjectWatcher] too, so are the [Objects] made of it.
+// Provider has the objects of pods.
 type Provider interface {
 	podmill.ConfigMaps
 	podmill.Secrets
 }
 
-// Objects gives the objects of a [Provider], and keeps those that a kept pod refers to. One that cannot be had, within the patience of
-// [WithPatience], is the one that was kept.
-type Objects struct {
+// Objects returns a provider that keeps what a kept pod refers to. What cannot be had, within the patience of [WithPatience], is what was kept, also where
+// the provider refuses it now; a token may have expired, which nobody is there to mind. Kept are ConfigMaps, Secrets and, where the provider has them, [podmill.Services]
+// and [podmill.ServiceAccountTokens]. Its other roles are found with [podmill.As], as they are.
+func (c *Checkpoint) Objects(from Provider) Provider {
+	var all Provider = &objects{from: from, checkpoint: c}
+	if s, ok := podmill.As[podmill.Services](from); ok {
+		all = &services{Provider: all, from: s, checkpoint: c}
+	}
+	if t, ok := podmill.As[podmill.ServiceAccountTokens](from); ok {
+		all = &tokens{Provider: all, from: t, checkpoint: c}
+	}
+	return all
+}
+
+type objects struct {
 	from       Provider
 	checkpoint *Checkpoint
 }
 
-var (
-	_ podmill.ConfigMaps    = (*Objects)(nil)
-	_ podmill.Secrets       = (*Objects)(nil)
-	_ podmill.Services      = (*Objects)(nil)
-	_ podmill.ObjectWatcher = (*Objects)(nil)
-)
+func (o *objects) Unwrap() any { return o.from }
 
-// Objects returns the objects of a provider, kept.
-func (c *Checkpoint) Objects(from Provider) *Objects { return &Objects{from: from, checkpoint: c} }
-
-// ConfigMap implements [podmill.ConfigMaps].
-func (o *Objects) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+func (o *objects) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 	ref := podmill.ObjectRef{Kind: "ConfigMap", Namespace: namespace, Name: name}
 	return ask(ctx, o.checkpoint, objectKey(ref), o.checkpoint.refers(ref), func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return o.from.ConfigMap(ctx, namespace, name)
 	})
 }
 
-// Secret implements [podmill.Secrets].
-func (o *Objects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+func (o *objects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	ref := podmill.ObjectRef{Kind: "Secret", Namespace: namespace, Name: name}
 	return ask(ctx, o.checkpoint, objectKey(ref), o.checkpoint.refers(ref), func(ctx context.Context) (*corev1.Secret, error) {
 		return o.from.Secret(ctx, namespace, name)
 	})
 }
 
-// Services implements [podmill.Services]. There are none where the provider knows none.
-func (o *Objects) Services(ctx context.Context, namespace string) ([]*corev1.Service, error) {
-	from, ok := o.from.(podmill.Services)
-	if !ok {
-		return nil, nil
-	}
-	all, err := ask(ctx, o.checkpoint, servicesKey(namespace), o.checkpoint.hasPodIn(namespace), func(ctx context.Context) (*[]*corev1.Service, error) {
-		services, err := from.Services(ctx, namespace)
+type services struct {
+	Provider
+	from       podmill.Services
+	checkpoint *Checkpoint
+}
+
+func (s *services) Unwrap() any { return s.Provider }
+
+func (s *services) Services(ctx context.Context, namespace string) ([]*corev1.Service, error) {
+	all, err := ask(ctx, s.checkpoint, servicesKey(namespace), s.checkpoint.hasPodIn(namespace), func(ctx context.Context) (*[]*corev1.Service, error) {
+		services, err := s.from.Services(ctx, namespace)
 		return &services, err
 	})
 	if err != nil {
@@ -68,13 +74,24 @@ func (o *Objects) Services(ctx context.Context, namespace string) ([]*corev1.Ser
 	return *all, nil
 }
 
-// WatchObjects implements [podmill.ObjectWatcher]. Nothing is told where the provider tells nothing.
-func (o *Objects) WatchObjects(ctx context.Context, changed func(podmill.ObjectRef)) error {
-	if from, ok := o.from.(podmill.ObjectWatcher); ok {
-		return from.WatchObjects(ctx, changed)
+type tokens struct {
+	Provider
+	from       podmill.ServiceAccountTokens
+	checkpoint *Checkpoint
+}
+
+func (t *tokens) Unwrap() any { return t.Provider }
+
+func (t *tokens) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, s *corev1.ServiceAccountTokenProjection) (podmill.Token, error) {
+	needed := t.checkpoint.pod(pod.UID) != nil
+	token, err := ask(ctx, t.checkpoint, tokensOf(pod.UID)+url.PathEscape(s.Audience), needed, func(ctx context.Context) (*podmill.Token, error) {
+		token, err := t.from.ServiceAccountToken(ctx, pod, s)
+		return &token, err
+	})
+	if err != nil {
+		return podmill.Token{}, err
 	}
-	<-ctx.Done()
-	return ctx.Err()
+	return *token, nil
 }
 
 // refers reports whether a pod that is kept refers to an object.

@@ -26,6 +26,9 @@ func (s *sink) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *corev1
 	if told := s.checkpoint.pod(pod.UID); told != nil {
 		pod = told
 		kept = s.checkpoint.journal.put(statusKey(pod.UID), status)
+		if over(status) {
+			_ = s.checkpoint.commit(ctx) // nobody else would know after a loss of power; the log has what went wrong
+		}
 		s.checkpoint.settle(ctx)
 	}
 	return errors.Join(s.to.UpdateStatus(ctx, pod, status), kept)

@@ -98,12 +98,12 @@ func (c *Checkpoint) podsOf(source string) []*corev1.Pod {
 	return pods
 }
 
-// withStatuses returns pods with the newest statuses that are kept of them.
+// withStatuses returns pods with the newest statuses that are known of them.
 func (c *Checkpoint) withStatuses(pods []*corev1.Pod) []*corev1.Pod {
 	out := slices.Clone(pods)
 	for i, pod := range pods {
 		var status corev1.PodStatus
-		if pod == nil || !c.journal.get(statusKey(pod.UID), &status) {
+		if pod == nil || !c.journal.get(statusKey(pod.UID), &status) || behind(&status, &pod.Status) {
 			continue
 		}
 		recalled := *pod // what is in it is read-only
@@ -112,6 +112,32 @@ func (c *Checkpoint) withStatuses(pods []*corev1.Pod) []*corev1.Pod {
 		out[i] = &recalled
 	}
 	return out
+}
+
+// behind reports that a source knows more than what is kept: that the pod is over, or of more restarts. What is told to an API is not always on disk
+// before a loss of power, and another agent may have run in between.
+func behind(kept, told *corev1.PodStatus) bool {
+	if over(told) || over(kept) {
+		return !over(kept)
+	}
+	restarts := map[string]int32{}
+	for _, list := range [][]corev1.ContainerStatus{kept.InitContainerStatuses, kept.ContainerStatuses} {
+		for i := range list {
+			restarts[list[i].Name] = list[i].RestartCount
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{told.InitContainerStatuses, told.ContainerStatuses} {
+		for i := range list {
+			if list[i].RestartCount > restarts[list[i].Name] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func over(status *corev1.PodStatus) bool {
+	return status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed
 }
 
 // conditions returns a pod's own conditions, and those of the pod's source that others set.
