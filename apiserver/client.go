@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,8 @@ type Client struct {
 	node   string
 	core   rest.Interface
 	leases rest.Interface
+
+	authentication, authorization rest.Interface
 }
 
 // NewClient returns a client of the node of that name. The credentials of config are a node's: the user system:node:<name> in the group
@@ -47,6 +50,7 @@ func NewClient(config *rest.Config, nodeName string) (*Client, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(scheme))
 	utilruntime.Must(authenticationv1.AddToScheme(scheme))
+	utilruntime.Must(authorizationv1.AddToScheme(scheme))
 	utilruntime.Must(coordinationv1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	shared.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
@@ -56,18 +60,23 @@ func NewClient(config *rest.Config, nodeName string) (*Client, error) {
 		return nil, fmt.Errorf("connect to API server %s: %w", shared.Host, err)
 	}
 	c := &Client{node: nodeName}
-	if c.core, err = group(shared, transport, corev1.SchemeGroupVersion, "/api"); err != nil {
-		return nil, err
-	}
-	if c.leases, err = group(shared, transport, coordinationv1.SchemeGroupVersion, "/apis"); err != nil {
-		return nil, err
+	for into, version := range map[*rest.Interface]schema.GroupVersion{
+		&c.core: corev1.SchemeGroupVersion, &c.leases: coordinationv1.SchemeGroupVersion,
+		&c.authentication: authenticationv1.SchemeGroupVersion, &c.authorization: authorizationv1.SchemeGroupVersion,
+	} {
+		if *into, err = group(shared, transport, version); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
 
-func group(shared *rest.Config, transport *http.Client, version schema.GroupVersion, path string) (rest.Interface, error) {
+func group(shared *rest.Config, transport *http.Client, version schema.GroupVersion) (rest.Interface, error) {
 	config := *shared
-	config.GroupVersion, config.APIPath = &version, path
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
 	client, err := rest.RESTClientForConfigAndClient(&config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("make client of %v at API server %s: %w", version, shared.Host, err)

@@ -8,12 +8,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/apiserver"
+	"github.com/podmill/podmill/internal/testenv"
 	"github.com/podmill/podmill/internal/testenv/testapi"
 	"github.com/podmill/podmill/podmilltest"
 )
@@ -211,5 +214,35 @@ func TestAStatusIsRestored(t *testing.T) {
 	})
 	if n := requests.count("PATCH"); n != 3 {
 		t.Errorf("%d writes, want 2 and one more", n)
+	}
+}
+
+// A node may ask who somebody is and what they may, and the server's answers are the ones that count.
+func TestReviewsOnARealServer(t *testing.T) {
+	api := testapi.New(t)
+	admin, err := clientcmd.BuildConfigFromFlags("", testenv.APIServer(t).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviews := apiserver.NewReviews(newClient(t, api.NodeConfig, api.Node))
+	user, err := reviews.Authenticate(t.Context(), admin.BearerToken)
+	if err != nil || user == nil || user.Username != "admin" {
+		t.Fatalf("the administrator is %v, %v", user, err)
+	}
+	if nobody, err := reviews.Authenticate(t.Context(), "not a token"); err != nil || nobody != nil {
+		t.Errorf("nobody's token is of %v, %v", nobody, err)
+	}
+	for _, tc := range []struct {
+		name   string
+		groups []string
+		want   bool
+	}{{user.Username, user.Groups, true}, {"somebody", []string{"system:authenticated"}, false}} {
+		allowed, _, err := reviews.Authorize(t.Context(), &authorizationv1.SubjectAccessReviewSpec{
+			User: tc.name, Groups: tc.groups,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Version: "v1", Resource: "nodes", Subresource: "proxy", Name: api.Node},
+		})
+		if err != nil || allowed != tc.want {
+			t.Errorf("%s may run commands: %v, %v, want %v", tc.name, allowed, err, tc.want)
+		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// Reviewer knows who may do what; package apiserver asks an API server. Its methods may be called concurrently.
+// Reviewer knows who may do what; package apiserver asks an API server. It is asked with every request, also by whoever means no good: it remembers and bounds what it
+// has to. Its methods may be called concurrently.
 type Reviewer interface {
 	// Authenticate says whose a bearer token is; nil if it is nobody's.
 	Authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error)
@@ -31,7 +32,7 @@ func Guard(node string, reviewer Reviewer, handler http.Handler) http.Handler {
 		user, err := g.whoAsks(r)
 		switch {
 		case err != nil:
-			g.unable(w, r, err, "authenticate")
+			g.unable(w, r, err, "authenticate", http.StatusUnauthorized)
 			return
 		case user == nil:
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -41,7 +42,7 @@ func Guard(node string, reviewer Reviewer, handler http.Handler) http.Handler {
 		why, err := g.whyNot(r, user)
 		switch {
 		case err != nil:
-			g.unable(w, r, err, "authorize")
+			g.unable(w, r, err, "authorize", http.StatusInternalServerError)
 		case why != "":
 			http.Error(w, why, http.StatusForbidden)
 		default:
@@ -56,9 +57,9 @@ type guard struct {
 }
 
 // unable answers that it cannot be told who asks or what they may. The reason is for the node's own people.
-func (g *guard) unable(w http.ResponseWriter, r *http.Request, err error, to string) {
+func (g *guard) unable(w http.ResponseWriter, r *http.Request, err error, to string, code int) {
 	logr.FromContextOrDiscard(r.Context()).Error(err, "unable to "+to+" a request", "method", r.Method, "path", r.URL.Path)
-	http.Error(w, "unable to "+to, http.StatusInternalServerError)
+	http.Error(w, "unable to "+to, code)
 }
 
 // whoAsks returns who sends a request, nil if nobody knows.

@@ -63,7 +63,7 @@ func TestGuard(t *testing.T) {
 		{"a wrong token", "GET", "/pods", "Bearer bad", nil, 401, "Unauthorized"},
 		{"an empty token", "GET", "/pods", "Bearer ", nil, 401, "Unauthorized"},
 		{"a password", "GET", "/pods", "Basic Z29vZDpnb29k", nil, 401, "Unauthorized"},
-		{"authentication away", "GET", "/pods", "Bearer broken", nil, 500, "unable to authenticate"},
+		{"authentication away", "GET", "/pods", "Bearer broken", nil, 401, "unable to authenticate"},
 		{"authorization away", "GET", "/pods", "Bearer good", []string{"error"}, 500, "unable to authorize"},
 		{"no right", "GET", "/pods", "Bearer good", nil, 403, "Forbidden (user=token, verb=get, resource=nodes, subresource=proxy)"},
 		{"the old right", "GET", "/pods", "bearer good", []string{proxy}, 200, "through"},

@@ -1,0 +1,109 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// How long answers are remembered, as in the kubelet. That a token is nobody's is not: there is no end of such tokens.
+const (
+	knownFor   = 2 * time.Minute
+	allowedFor = 5 * time.Minute
+	deniedFor  = 30 * time.Second
+	// mostAnswers bounds each memory; beyond it nothing is remembered until some have expired.
+	mostAnswers = 1000
+)
+
+// Reviews asks the API server who people are and what they may, in the node's name, and remembers the answers for a while. Package server's Guard takes it.
+// Its methods may be called concurrently.
+type Reviews struct {
+	client *Client
+	people answers[*authenticationv1.UserInfo]
+	rights answers[authorizationv1.SubjectAccessReviewStatus]
+}
+
+// NewReviews returns reviews by the client's node.
+func NewReviews(client *Client) *Reviews { return &Reviews{client: client} }
+
+// Authenticate says whose a bearer token is, by a TokenReview; nil if it is nobody's.
+func (r *Reviews) Authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+	key := sha256.Sum256([]byte(token)) // who reads this memory finds no token
+	if user, ok := r.people.get(key); ok {
+		return user, nil
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	if err := r.client.authentication.Post().Resource("tokenreviews").Body(review).Do(ctx).Into(review); err != nil {
+		return nil, fmt.Errorf("review a token: %w", err)
+	}
+	if !review.Status.Authenticated {
+		return nil, nil
+	}
+	r.people.put(key, &review.Status.User, knownFor)
+	return &review.Status.User, nil
+}
+
+// Authorize says whether something is allowed, by a SubjectAccessReview.
+func (r *Reviews) Authorize(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (allowed bool, reason string, err error) {
+	asked, err := json.Marshal(spec)
+	if err != nil {
+		return false, "", fmt.Errorf("review access of %s: %w", spec.User, err)
+	}
+	key := sha256.Sum256(asked)
+	if status, ok := r.rights.get(key); ok {
+		return status.Allowed, status.Reason, nil
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: *spec}
+	if err := r.client.authorization.Post().Resource("subjectaccessreviews").Body(review).Do(ctx).Into(review); err != nil {
+		return false, "", fmt.Errorf("review access of %s: %w", spec.User, err)
+	}
+	remembered := deniedFor
+	if review.Status.Allowed {
+		remembered = allowedFor
+	}
+	r.rights.put(key, review.Status, remembered)
+	return review.Status.Allowed, review.Status.Reason, nil
+}
+
+// answers remembers answers by the hash of what was asked. The zero value remembers nothing yet.
+type answers[T any] struct {
+	mu  sync.Mutex
+	all map[[sha256.Size]byte]answer[T]
+}
+
+type answer[T any] struct {
+	value T
+	until time.Time
+}
+
+func (a *answers[T]) get(key [sha256.Size]byte) (T, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, ok := a.all[key]
+	return known.value, ok && time.Now().Before(known.until)
+}
+
+func (a *answers[T]) put(key [sha256.Size]byte, value T, remembered time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if len(a.all) >= mostAnswers {
+		for k, known := range a.all {
+			if now.After(known.until) {
+				delete(a.all, k)
+			}
+		}
+	}
+	if a.all == nil {
+		a.all = map[[sha256.Size]byte]answer[T]{}
+	}
+	if len(a.all) < mostAnswers {
+		a.all[key] = answer[T]{value, now.Add(remembered)}
+	}
+}
