@@ -184,6 +184,9 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 			volume.WithObjects(o.objects, o.objects), volume.WithEvents(o.events), volume.WithObserver(o.observers.Volume),
 			volume.WithAllocatable(func() corev1.ResourceList { return o.node.Allocatable }),
 		}
+		if o.admission != nil {
+			how = append(how, volume.WithNodeLabels(func() map[string]string { return o.admission().Labels }))
+		}
 		how = append(how, providers(o.objects)...)
 		volumes, err := volume.New(root, append(how, o.volume...)...)
 		if err != nil {

@@ -85,7 +85,8 @@ func WithLogRoot(dir string) Option { return func(o *options) { o.logRoot = dir 
 func WithNode(node syncpod.Node) Option { return func(o *options) { o.node = node } }
 
 // WithAdmission has pods rejected that the node cannot run, as package admission says; without it all are taken. The func says what they are measured
-// against, and returns at once.
+// against, and returns at once. The labels that it gives also say which PersistentVolumes are for this node, as local ones are by their node affinity; an agent that takes
+// all pods can say so with [volume.WithNodeLabels].
 func WithAdmission(node func() admission.Node) Option { return func(o *options) { o.admission = node } }
 
 // WithStopPodsOnExit makes Run stop and remove all pods before it returns. The kubelet does not: its containers run on.

@@ -30,7 +30,6 @@ import (
 	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/staticpod"
 	"github.com/podmill/podmill/syncpod"
-	"github.com/podmill/podmill/volume"
 )
 
 func main() {
@@ -107,7 +106,6 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *
 		agent.WithStatusSink(mirrors),
 		agent.WithObjects(objects),
 		agent.WithEvents(apiserver.NewEventRecorder(client)),
-		agent.WithVolumeOptions(volume.WithNodeLabels(func() map[string]string { return c.admits(m, self).Labels })),
 		agent.WithAdmission(func() admission.Node { return c.admits(m, self) }),
 		agent.WithLogRoot(c.logRoot),
 		agent.WithNode(syncpod.Node{IPs: c.nodeIPs, MemoryBytes: m.Capacity.Memory().Value(), Allocatable: m.Capacity}),
