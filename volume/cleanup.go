@@ -111,18 +111,22 @@ func (m *Manager) takeAway(ctx context.Context, uid types.UID) error {
 	return errs.orNil()
 }
 
-// carryOut unmounts the parts of volumes, takes the volumes away side by side, and then removes what held them, in order. Volumes of which a part
-// is still mounted are not touched.
+// carryOut unmounts the parts of volumes, takes the volumes away side by side, and then removes what held them, in order. As long as a part
+// cannot be unmounted, no volume is touched.
 func (m *Manager) carryOut(ctx context.Context, uid types.UID, pod *os.Root, steps []removal, before []problem) []problem {
-	failed := make([]error, len(steps))
+	var stays []problem
 	for _, step := range steps {
 		if !step.part {
 			continue
 		}
 		if err := m.removePart(uid, step.path); err != nil {
-			return []problem{{step.path, err}}
+			stays = append(stays, problem{step.path, err})
 		}
 	}
+	if len(stays) > 0 {
+		return stays
+	}
+	failed := make([]error, len(steps))
 	var all sync.WaitGroup
 	for i, step := range steps {
 		if step.plugin != nil {
@@ -130,7 +134,6 @@ func (m *Manager) carryOut(ctx context.Context, uid types.UID, pod *os.Root, ste
 		}
 	}
 	all.Wait()
-	var stays []problem
 	for i, step := range steps {
 		if step.plugin == nil && !step.part && !keeps(step.path, before) && !keeps(step.path, stays) {
 			failed[i] = pod.Remove(filepath.FromSlash(step.path))

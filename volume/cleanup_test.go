@@ -154,6 +154,32 @@ func TestOrphanComesBack(t *testing.T) {
 	r.unmount(pod)
 }
 
+// Each part of a volume that cannot be taken away is named, and hinders no other; the volume stays as it is.
+func TestPartsThatStay(t *testing.T) {
+	r := newRig(t)
+	pod := podOf(emptyDirSource(""))
+	data := filepath.Join(r.mount(pod), "data")
+	part := func(name string) string {
+		return filepath.Join(r.root, "pods", string(pod.UID), "volume-subpaths/v/c", name)
+	}
+	must(t, os.MkdirAll(part("1"), 0o755), os.WriteFile(data, nil, 0o600))
+	for _, name := range []string{"0", "2"} {
+		must(t, os.WriteFile(part(name), []byte("something"), 0o600))
+	}
+	err := r.UnmountVolumes(t.Context(), pod.UID)
+	if err == nil || !strings.Contains(err.Error(), part("0")) || !strings.Contains(err.Error(), part("2")) || strings.Contains(err.Error(), part("1")) {
+		t.Errorf("error %v, want one that names the two parts that stay", err)
+	}
+	if _, err := os.Stat(part("1")); !os.IsNotExist(err) {
+		t.Errorf("the part that could go is there: %v", err)
+	}
+	if _, err := os.Stat(data); err != nil {
+		t.Errorf("the volume was touched: %v", err)
+	}
+	must(t, os.Remove(part("0")), os.Remove(part("2")))
+	r.unmount(pod)
+}
+
 // A privileged container has mounted something in its volume, and propagated that to the host.
 func TestMountInsideAVolume(t *testing.T) {
 	testenv.Root(t)
