@@ -88,6 +88,9 @@ func TestPartsAndImagesThatCannotBeHad(t *testing.T) {
 				if err == nil || w.Reason != tt.reason || !strings.Contains(w.Message, tt.message) {
 					t.Errorf("error %v, web waits with %+v", err, w)
 				}
+				if tt.reason == "ErrImagePull" && strings.Count(r.rt.Log().String(), "Error: ErrImagePull") != 1 {
+					t.Errorf("people are not told once that an image is missing:\n%s", r.rt.Log())
+				}
 				if _, waits := r.progress.Waiting["plain"]; waits {
 					t.Error("plain waits, too")
 				}

@@ -35,15 +35,11 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 		return err
 	})
 	if err != nil {
-		o := u.failed(ctx, reasonImagePull, err)
-		if o.waiting != nil { // Images has told why; the kubelet says the reason again, in an event of its own
-			u.event(u.pod, c.Name, corev1.EventTypeWarning, eventFailed, "Error: "+o.waiting.Reason)
-		}
-		return o
+		return u.withoutImage(ctx, c.Name, err)
 	}
 	volumes, err := u.withImages(ctx, c)
 	if err != nil {
-		return u.failed(ctx, "ErrImagePull", err)
+		return u.withoutImage(ctx, c.Name, err)
 	}
 	spec, err := u.resolve(ctx, start, image, volumes)
 	if err != nil {
@@ -182,6 +178,16 @@ func (u *bringingUp) failed(ctx context.Context, reason string, err error) outco
 		return outcome{waiting: waiting, until: later.RetryAt()} // nothing has failed but what failed before
 	}
 	return outcome{waiting: waiting, err: err}
+}
+
+// withoutImage is the outcome where an image is not here, the container's own or one that it mounts. Images has told why; the kubelet says the reason again, in an event
+// of its own.
+func (u *bringingUp) withoutImage(ctx context.Context, container string, err error) outcome {
+	o := u.failed(ctx, reasonImagePull, err)
+	if o.waiting != nil {
+		u.event(u.pod, container, corev1.EventTypeWarning, eventFailed, "Error: "+o.waiting.Reason)
+	}
+	return o
 }
 
 // told tells people why a container waits.
