@@ -17,14 +17,16 @@ import (
 )
 
 // local is a directory or a block device of one node that is a PersistentVolume. It is there before the pod and after it.
-type local struct{}
+type local struct {
+	warn func(pod *corev1.Pod, reason, message string)
+}
 
 func (local) Name() string                                       { return "kubernetes.io/local-volume" }
 func (local) Handles(*corev1.Volume) bool                        { return false }
 func (local) HandlesPersistent(pv *corev1.PersistentVolume) bool { return pv.Spec.Local != nil }
 
 // SetUp binds the directory to a place of the pod's, when it has given the pod's fsGroup what is in it: an agent that is interrupted meanwhile begins anew.
-func (local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
+func (l local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 	path := m.PV.Spec.Local.Path
 	if !filepath.IsAbs(path) || slices.Contains(strings.Split(path, "/"), "..") {
 		return podmill.Volume{}, fmt.Errorf("invalid local path %q: must be absolute and not contain '..'", path)
@@ -44,10 +46,10 @@ func (local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 		return podmill.Volume{}, fmt.Errorf("a local volume of volumeMode Filesystem is a directory: %w", err)
 	}
 	defer dir.Close()
-	return podmill.Volume{HostPath: m.Path(), SELinuxRelabel: !m.ReadOnly}, bindLocal(ctx, dir, m)
+	return podmill.Volume{HostPath: m.Path(), SELinuxRelabel: !m.ReadOnly}, l.bind(ctx, dir, m)
 }
 
-func bindLocal(ctx context.Context, dir *os.Root, m Mount) error {
+func (l local) bind(ctx context.Context, dir *os.Root, m Mount) error {
 	parent, err := m.parent(true)
 	if err != nil {
 		return err
@@ -62,11 +64,50 @@ func bindLocal(ctx context.Context, dir *os.Root, m Mount) error {
 		return err
 	}
 	if gid := fsGroup(m.Pod); gid != nil && !m.ReadOnly {
-		if err := hostdir.ChangeGroup(ctx, dir, int(*gid), onRootMismatch(m.Pod)); err != nil {
+		if err := l.give(ctx, dir, part, m, int(*gid)); err != nil {
 			return fmt.Errorf("applyFSGroup failed for vol %s: %w", m.PV.Name, err)
 		}
 	}
 	return hostdir.Bind(part, parent, m.Name)
+}
+
+// give gives what is in the directory to a group, unless another pod has it: that would take it away from that one. The kubelet's rule and words.
+func (l local) give(ctx context.Context, dir *os.Root, part *os.File, m Mount, gid int) error {
+	shared, err := isShared(part, m)
+	if err != nil {
+		return err
+	}
+	if !shared {
+		return hostdir.ChangeGroup(ctx, dir, gid, onRootMismatch(m.Pod))
+	}
+	is, err := hostdir.GroupOf(dir)
+	if err == nil && is != gid {
+		l.warn(m.Pod, "AlreadyMountedVolume", fmt.Sprintf("The requested fsGroup is %d, but the volume %s has GID %d. The volume may not be shareable.", gid, m.PV.Name, is))
+	}
+	return err
+}
+
+// isShared reports whether another pod has a volume: one of whose places it is bound to. What is on disk says so, and thus also of pods of an agent before this one.
+func isShared(part *os.File, m Mount) (bool, error) {
+	pods, err := os.ReadDir(m.pods)
+	if err != nil {
+		return false, err
+	}
+	for _, pod := range pods {
+		if pod.Name() == string(m.UID) {
+			continue
+		}
+		parent, err := enter(m.pods, false, pod.Name(), volumesDir, escape(m.Plugin))
+		if err != nil {
+			continue // it has no local volume, or something strange that is no volume
+		}
+		bound, err := hostdir.IsBound(part, parent, m.Name)
+		_ = parent.Close() // nothing was written through it
+		if err != nil || bound {
+			return bound, err
+		}
+	}
+	return false, nil
 }
 
 // onRootMismatch reports that what is in a volume need not be looked at where its directory has the right group already.

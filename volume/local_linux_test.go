@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill/internal/testenv"
+	"github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/volume/internal/canary"
 )
 
@@ -144,5 +145,41 @@ func TestFSGroupOfALocalVolume(t *testing.T) {
 			}
 			r.unmount(pod)
 		})
+	}
+}
+
+// A pod does not get the group of a volume that another has: it is told, also when the agent is another one. When that pod is gone it gets it.
+func TestFSGroupOfALocalVolumeThatIsShared(t *testing.T) {
+	testenv.Root(t)
+	for _, restart := range []bool{false, true} {
+		r := claimRig(t)
+		data := t.TempDir()
+		r.objects.Bind(claim("c"), persistent("pv", localSource(data)))
+		group := func() string { gid, _, _ := strings.Cut(owner(t, data), " "); return gid }
+		pod := func(name string, gid int64) *corev1.Pod {
+			return podmilltest.Pod(name, volume("v", claimSource("c")), fsGroupOf(gid))
+		}
+		first, same, other := pod("first", 2000), pod("same", 2000), pod("other", 3000)
+		r.mount(first)
+		if restart {
+			r.restart()
+		}
+		r.mount(same)
+		if events := r.events.String(); events != "" {
+			t.Errorf("events of pods that are of one group: %s", events)
+		}
+		r.mount(other)
+		const why = "AlreadyMountedVolume default/other: The requested fsGroup is 3000, but the volume pv has GID 2000. The volume may not be shareable."
+		if events := r.events.String(); !strings.Contains(events, why) || group() != "0:2000" {
+			t.Errorf("the volume is of %s, events: %s", group(), events)
+		}
+		for _, p := range []*corev1.Pod{first, same, other} {
+			r.unmount(p)
+		}
+		r.mount(other)
+		if group() != "0:3000" {
+			t.Errorf("the volume that nobody else has is of %s", group())
+		}
+		r.unmount(other)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
@@ -21,6 +22,15 @@ const (
 
 // deepest is how deep a tree may be of which the group is changed. One descriptor is open for each directory on the way.
 const deepest = 1000
+
+// GroupOf returns the group that a directory belongs to.
+func GroupOf(dir *os.Root) (int, error) {
+	info, err := dir.Stat(".")
+	if err != nil {
+		return 0, err
+	}
+	return int(info.Sys().(*syscall.Stat_t).Gid), nil
+}
 
 // ChangeGroup gives a directory and all that is in it to a group, which may read and write it from then on, and has what will be made there. With
 // onRootMismatch it does nothing where the directory itself is as it should be already; for that, the directory comes last. It follows no link, and enters nothing

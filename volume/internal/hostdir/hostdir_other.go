@@ -31,6 +31,9 @@ func Bind(*os.File, *os.Root, string) error { return ErrNoParts }
 // IsBound is false.
 func IsBound(*os.File, *os.Root, string) (bool, error) { return false, nil }
 
+// GroupOf returns [ErrNoParts].
+func GroupOf(*os.Root) (int, error) { return 0, ErrNoParts }
+
 // ChangeGroup returns [ErrNoParts].
 func ChangeGroup(context.Context, *os.Root, int, bool) error { return ErrNoParts }
 
