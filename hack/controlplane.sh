@@ -16,6 +16,7 @@ build() {
 	[[ -z ${KUBEBUILDER_ASSETS:-} && ! -d $programs ]] || return 0
 	say "build kube-apiserver and etcd (once; 10 minutes)"
 	local tmp
+	mkdir -p "$bin"
 	tmp=$(mktemp -d "$bin/.tmp.XXXXXX")
 	(
 		cd "$repo/tools/controlplane"
