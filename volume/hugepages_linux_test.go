@@ -36,7 +36,7 @@ func TestHugePages(t *testing.T) {
 		path := r.mount(pod)
 		var st unix.Statfs_t
 		must(t, unix.Statfs(path, &st))
-		if st.Type != unix.HUGETLBFS_MAGIC || st.Bsize != 2<<20 {
+		if uint32(st.Type) != unix.HUGETLBFS_MAGIC || st.Bsize != 2<<20 {
 			t.Errorf("%s: type %x with pages of %d", medium, st.Type, st.Bsize)
 		}
 		if got := owner(t, path); got != "0:2000 2777" {

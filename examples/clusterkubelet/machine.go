@@ -58,7 +58,7 @@ func machine(root string) (node.State, error) {
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(int64(info.Totalram)*int64(info.Unit), resource.BinarySI), //nolint:gosec // less than an exbibyte
-		corev1.ResourceEphemeralStorage: *resource.NewQuantity(int64(disk.Blocks)*disk.Bsize, resource.BinarySI),         //nolint:gosec // likewise
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(int64(disk.Blocks)*int64(disk.Bsize), resource.BinarySI),  //nolint:gosec,unconvert // likewise; on some machines Bsize has 32 bits
 	}
 	return node.State{
 		Capacity: resources, Allocatable: resources,

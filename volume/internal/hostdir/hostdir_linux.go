@@ -171,11 +171,12 @@ func isTmpfs(parent int, name string) error {
 	}
 	defer unix.Close(fd)
 	var st unix.Statfs_t
-	switch err := unix.Fstatfs(fd, &st); {
-	case err != nil:
+	if err := unix.Fstatfs(fd, &st); err != nil {
 		return err
-	case st.Type != unix.TMPFS_MAGIC && st.Type != unix.HUGETLBFS_MAGIC:
-		return errors.New("what is mounted there was not mounted for a volume")
 	}
-	return nil
+	switch uint32(st.Type) { //nolint:gosec // the kernel's number has 32 bits; its type is signed, and on some machines no wider
+	case unix.TMPFS_MAGIC, unix.HUGETLBFS_MAGIC:
+		return nil
+	}
+	return errors.New("what is mounted there was not mounted for a volume")
 }
