@@ -127,7 +127,7 @@ func (s *sim) look() {
 func (s *sim) held() map[types.UID]*podmill.RuntimePod {
 	var snap podmill.Snapshot
 	if err := s.rt.ListPods(context.Background(), &snap); err != nil {
-		panic(err)
+		s.Fatal(err)
 	}
 	held := map[types.UID]*podmill.RuntimePod{}
 	for _, item := range snap.Items {
@@ -141,7 +141,7 @@ func (s *sim) held() map[types.UID]*podmill.RuntimePod {
 func (s *sim) heldOf(uid types.UID) *podmill.RuntimePod {
 	seen, err := s.rt.InspectPod(context.Background(), uid)
 	if err != nil {
-		panic(err)
+		s.Fatal(err)
 	}
 	return seen
 }

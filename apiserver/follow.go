@@ -68,7 +68,7 @@ func (u *users) update(update podmill.PodUpdate) {
 func (u *users) add(pod *corev1.Pod) {
 	refs := map[podmill.ObjectRef]bool{}
 	for _, ref := range references.Of(pod) {
-		if !refs[ref] {
+		if !refs[ref] && (ref.Kind == "ConfigMap" || ref.Kind == "Secret") {
 			refs[ref] = true
 			u.use(ref)
 		}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/podmill/podmill/internal/atomicfile"
 )
 
 // journal keeps values under keys in a file: a line for each change, the newest line of a key holds. It is appended to, and written anew when most of it
@@ -239,7 +241,7 @@ func (j *journal) replace(lines []byte) error {
 	}
 	err = j.close()
 	j.file, j.size = file, int64(len(lines))
-	return errors.Join(err, syncDirectory(filepath.Dir(j.path)))
+	return errors.Join(err, atomicfile.SyncDirectory(filepath.Dir(j.path)))
 }
 
 func (j *journal) close() error {
@@ -249,17 +251,4 @@ func (j *journal) close() error {
 	err := j.file.Close()
 	j.file = nil
 	return err
-}
-
-// syncDirectory makes a rename outlive a loss of power.
-func syncDirectory(path string) error {
-	dir, err := os.Open(path) //nolint:gosec // the journal's own
-	if err != nil {
-		return err
-	}
-	err = dir.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {
-		err = nil // Windows has no such thing
-	}
-	return errors.Join(err, dir.Close())
 }

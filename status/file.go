@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/atomicfile"
 )
 
 // FileSink is a [podmill.StatusSink] for agents without an API server. It keeps one file a pod, <dir>/<uid>.json, which holds
@@ -34,7 +35,7 @@ func NewFileSink(dir string) (*FileSink, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make status directory: %w", err)
 	}
-	return &FileSink{dir: dir, sync: syncDirectory}, nil
+	return &FileSink{dir: dir, sync: atomicfile.SyncDirectory}, nil
 }
 
 // UpdateStatus writes the pod's file, unless it says the same already.
@@ -55,7 +56,7 @@ func (s *FileSink) UpdateStatus(_ context.Context, pod *corev1.Pod, status *core
 	data = append(data, '\n')
 	last := lasting(status)
 	if old, err := os.ReadFile(path); err != nil || !bytes.Equal(old, data) { //nolint:gosec // path was checked
-		if err := replace(path, data, last); err != nil {
+		if err := atomicfile.Replace(path, data, last); err != nil {
 			return fmt.Errorf("write status of pod %s: %w", podmill.RefOf(pod), err)
 		}
 	}
@@ -118,7 +119,7 @@ func (s *FileSink) Cleanup(_ context.Context, keep func(types.UID) bool) error {
 	}
 	var errs []error
 	for _, entry := range entries {
-		uid, ok := strings.CutSuffix(strings.TrimSuffix(entry.Name(), unfinished), ".json")
+		uid, ok := strings.CutSuffix(strings.TrimSuffix(entry.Name(), atomicfile.Unfinished), ".json")
 		if !ok || !entry.Type().IsRegular() || keep(types.UID(uid)) {
 			continue
 		}
@@ -138,9 +139,6 @@ func (s *FileSink) path(uid types.UID) (string, error) {
 	return filepath.Join(s.dir, name+".json"), nil
 }
 
-// unfinished is what a file is called by that is being written.
-const unfinished = ".tmp"
-
 // lasting reports that a status tells of something that nobody else would know after a loss of power.
 func lasting(status *corev1.PodStatus) bool {
 	if final(status.Phase) {
@@ -154,41 +152,6 @@ func lasting(status *corev1.PodStatus) bool {
 		}
 	}
 	return false
-}
-
-// replace puts a file with data in the place of path, whatever was there, in one step. Where it has to last, the old content survives a crash until
-// the new one is on disk. Which of both the name leads to after a crash is open until the directory is on disk too.
-func replace(path string, data []byte, last bool) error {
-	tmp := path + unfinished
-	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // path was checked
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil && last {
-		err = file.Sync()
-	}
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return nil
-}
-
-// syncDirectory makes a rename outlive a loss of power.
-func syncDirectory(path string) error {
-	dir, err := os.Open(path) //nolint:gosec // the sink's own
-	if err != nil {
-		return err
-	}
-	err = dir.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {
-		err = nil // Windows has no such thing
-	}
-	return errors.Join(err, dir.Close())
 }
 
 // FuncSink is a [podmill.StatusSink] made of a function. It has nothing to do when a pod is finished.

@@ -2,7 +2,6 @@ package syncpod
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/atomicfile"
 )
 
 // keptFile holds how far a pod is in its life, as far as neither a manifest nor the runtime can say that to an agent that was restarted
@@ -206,12 +206,8 @@ func writeKept(path string, k *kept) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
-	err = os.WriteFile(path+".tmp", b, 0o600)
-	if err == nil {
-		err = os.Rename(path+".tmp", path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("keep the pod's progress: %w", err), removeFile(path+".tmp"))
+	if err := atomicfile.Replace(path, b, false); err != nil {
+		return fmt.Errorf("keep the pod's progress: %w", err)
 	}
 	return nil
 }
@@ -219,7 +215,7 @@ func writeKept(path string, k *kept) error {
 // ownFile reports that a file of a pod's directory, by its path in there, was written here.
 func ownFile(path string) bool {
 	switch path {
-	case hostsFile, keptFile, keptFile + ".tmp":
+	case hostsFile, keptFile, keptFile + atomicfile.Unfinished:
 		return true
 	}
 	return false

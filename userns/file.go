@@ -7,13 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/podmill/podmill/internal/atomicfile"
 )
 
 // The kubelet's layout: pods/<uid>/userns.
 const (
-	podsDir   = "pods"
-	fileName  = "userns"
-	temporary = ".tmp"
+	podsDir  = "pods"
+	fileName = "userns"
 )
 
 // kept is what the file of a pod holds, as the kubelet has it.
@@ -64,24 +65,8 @@ func write(path string, own span) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	if err := writeSynced(path+temporary, data); err != nil {
-		return errors.Join(err, os.Remove(path+temporary))
-	}
-	if err := os.Rename(path+temporary, path); err != nil {
+	if err := atomicfile.Replace(path, data, true); err != nil {
 		return err
 	}
-	d, err := os.Open(dir) //nolint:gosec // ours
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // ours
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return atomicfile.SyncDirectory(dir)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/atomicfile"
 )
 
 // PerPod is how many IDs a pod gets.
@@ -101,7 +102,7 @@ func (m *Manager) Release(pod types.UID) error {
 	if err != nil {
 		return nil // one that can have no directory has no range
 	}
-	for _, file := range []string{path, path + temporary} {
+	for _, file := range []string{path, path + atomicfile.Unfinished} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("release the user IDs of pod %s: %w", pod, err)
 		}

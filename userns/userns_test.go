@@ -262,17 +262,20 @@ func TestNewRefuses(t *testing.T) {
 func ExampleManager() {
 	root, err := os.MkdirTemp("", "agent")
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	defer os.RemoveAll(root)
 	ids, err := userns.New(root)
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	for _, pod := range []types.UID{"web", "db", "web"} {
 		mappings, err := ids.Allot(pod)
 		if err != nil {
-			panic(err)
+			fmt.Println(err)
+			return
 		}
 		fmt.Println(pod, mappings.UIDs[0])
 	}

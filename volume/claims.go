@@ -13,17 +13,6 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// claimOf returns the name of the claim that a volume is, empty if it is none. An ephemeral volume's claim is made for the pod by the control plane.
-func claimOf(pod *corev1.Pod, v *corev1.Volume) string {
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		return v.PersistentVolumeClaim.ClaimName
-	case v.Ephemeral != nil:
-		return pod.Name + "-" + v.Name
-	}
-	return ""
-}
-
 // bound returns what a claim is bound to. Every error is one that time may heal, as in the kubelet.
 func bound(ctx context.Context, claims podmill.Claims, pod *corev1.Pod, w *wanted) (*corev1.PersistentVolume, error) {
 	claim, err := claims.Claim(ctx, pod.Namespace, w.claim)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/podmill/podmill/internal/references"
 	"github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/volume/internal/canary"
 )
@@ -73,7 +74,7 @@ func TestEphemeralClaim(t *testing.T) {
 		mounted <- err
 	}()
 	r.objects.Bind(ours, persistentHostPath("pv", t.TempDir()))
-	r.Changed(references(pod, &pod.Spec.Volumes[0])[0])
+	r.Changed(references.OfVolume(pod, &pod.Spec.Volumes[0])[0])
 	must(t, <-mounted)
 	r.unmount(pod)
 }
@@ -93,7 +94,7 @@ func TestClaimsThatCannotBeHad(t *testing.T) {
 	block := corev1.PersistentVolumeBlock
 	for why, change := range map[string]func(r *rig, c *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume){
 		`persistentvolumeclaim "c" not found`: func(r *rig, c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) {
-			r.objects.Delete(references(podOf(claimSource("c")), &corev1.Volume{VolumeSource: claimSource("c")})[0])
+			r.objects.Delete(references.OfVolume(podOf(claimSource("c")), &corev1.Volume{VolumeSource: claimSource("c")})[0])
 		},
 		`persistentvolumeclaim "c": PVC is being deleted`: func(_ *rig, c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.DeletionTimestamp = &now },
 		`persistentvolumeclaim "c": PVC is not bound`: func(_ *rig, c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) {

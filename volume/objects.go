@@ -113,33 +113,3 @@ func modeOf(mode *int32) int32 {
 }
 
 func is(b *bool) bool { return b != nil && *b }
-
-// references returns the objects that a volume is made of.
-func references(pod *corev1.Pod, v *corev1.Volume) []podmill.ObjectRef {
-	var refs []podmill.ObjectRef
-	namespace := pod.Namespace
-	configMap := func(name string) {
-		refs = append(refs, podmill.ObjectRef{Kind: "ConfigMap", Namespace: namespace, Name: name})
-	}
-	secret := func(name string) {
-		refs = append(refs, podmill.ObjectRef{Kind: "Secret", Namespace: namespace, Name: name})
-	}
-	switch claim := claimOf(pod, v); {
-	case claim != "":
-		refs = append(refs, podmill.ObjectRef{Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim})
-	case v.ConfigMap != nil:
-		configMap(v.ConfigMap.Name)
-	case v.Secret != nil:
-		secret(v.Secret.SecretName)
-	case v.Projected != nil:
-		for _, source := range v.Projected.Sources {
-			switch {
-			case source.ConfigMap != nil:
-				configMap(source.ConfigMap.Name)
-			case source.Secret != nil:
-				secret(source.Secret.Name)
-			}
-		}
-	}
-	return refs
-}

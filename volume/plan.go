@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/references"
 )
 
 // What a pod wants and what is on disk, and what follows. All here is pure.
@@ -38,13 +39,13 @@ func desired(pod *corev1.Pod, plugins []Plugin) []wanted {
 		if used[v.Name] == (use{}) {
 			continue
 		}
-		w := wanted{Volume: v, refs: references(pod, v), used: used[v.Name]}
+		w := wanted{Volume: v, refs: references.OfVolume(pod, v), used: used[v.Name]}
 		if i := slices.IndexFunc(plugins, func(p Plugin) bool { return p.Handles(v) }); i >= 0 {
 			w.plugin = plugins[i]
 		} else if v.Image != nil {
 			continue
 		} else {
-			w.claim = claimOf(pod, v)
+			w.claim = references.Claim(pod, v)
 		}
 		all = append(all, w)
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// Of returns the ConfigMaps and Secrets that a pod refers to: in its volumes, its environments and its pull secrets. One that is referred to twice
-// may be in it twice.
+// Of returns the ConfigMaps, Secrets and PersistentVolumeClaims that a pod refers to: in its volumes, its environments and its pull secrets. One that is referred to
+// twice may be in it twice.
 func Of(pod *corev1.Pod) []podmill.ObjectRef {
 	c := &collector{namespace: pod.Namespace}
 	for i := range pod.Spec.Volumes {
-		c.volume(&pod.Spec.Volumes[i].VolumeSource)
+		c.volume(pod, &pod.Spec.Volumes[i])
 	}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -26,6 +26,24 @@ func Of(pod *corev1.Pod) []podmill.ObjectRef {
 		c.secret(s.Name)
 	}
 	return c.refs
+}
+
+// OfVolume returns those that one volume of a pod is made of.
+func OfVolume(pod *corev1.Pod, v *corev1.Volume) []podmill.ObjectRef {
+	c := &collector{namespace: pod.Namespace}
+	c.volume(pod, v)
+	return c.refs
+}
+
+// Claim returns the name of the claim that a volume is, by itself or made for it; empty if it is none.
+func Claim(pod *corev1.Pod, v *corev1.Volume) string {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		return pod.Name + "-" + v.Name
+	}
+	return ""
 }
 
 type collector struct {
@@ -42,7 +60,8 @@ func (c *collector) add(kind, name string) {
 	}
 }
 
-func (c *collector) volume(v *corev1.VolumeSource) {
+func (c *collector) volume(pod *corev1.Pod, v *corev1.Volume) {
+	c.add("PersistentVolumeClaim", Claim(pod, v))
 	if v.ConfigMap != nil {
 		c.configMap(v.ConfigMap.Name)
 	}

@@ -29,13 +29,14 @@ containers:
 ephemeralContainers: [{name: e, envFrom: [{secretRef: {name: ephemeral}}]}]
 `
 	pod := &corev1.Pod{}
-	pod.Namespace = "ns"
+	pod.Namespace, pod.Name = "ns", "pod"
 	if err := yaml.UnmarshalStrict([]byte(spec), &pod.Spec); err != nil {
 		t.Fatal(err)
 	}
 	want := map[podmill.ObjectRef]bool{}
 	for kind, names := range map[string][]string{
 		"ConfigMap": {"volume", "projected", "init", "key"}, "Secret": {"pull", "volume", "projected", "from", "key", "ephemeral"},
+		"PersistentVolumeClaim": {"volume", "pod-f"},
 	} {
 		for _, name := range names {
 			want[podmill.ObjectRef{Kind: kind, Namespace: "ns", Name: name}] = true
