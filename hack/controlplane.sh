@@ -104,6 +104,7 @@ start() {
 		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged \
 		--token-auth-file "$dir/pki/tokens.csv" --client-ca-file "$dir/pki/ca.crt" \
 		--kubelet-client-certificate "$dir/pki/client.crt" --kubelet-client-key "$dir/pki/client.key" \
+		--kubelet-preferred-address-types InternalIP \
 		--service-account-issuer https://kubernetes.default.svc \
 		--service-account-key-file "$dir/pki/tokens.key" --service-account-signing-key-file "$dir/pki/tokens.key"
 	for ((i = 0; i < 600; i++)); do
