@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 
@@ -256,85 +255,6 @@ func (a *Agent) Pods() (pods []*corev1.Pod, synced bool) {
 
 // Healthy returns what is wrong with the agent, nil if nothing is.
 func (a *Agent) Healthy() error { return errors.Join(a.eyes.Healthy(), a.loop.Healthy()) }
-
-// Log returns the log of a container's newest instance, or of the one before it.
-func (a *Agent) Log(ctx context.Context, namespace, pod, container string, previous bool) (path string, running func() bool, err error) {
-	instances, err := a.instances(ctx, namespace, pod, container)
-	if err != nil {
-		return "", nil, err
-	}
-	if previous {
-		if len(instances) < 2 {
-			return "", nil, fmt.Errorf("previous instance of container %s of pod %s/%s: %w", container, namespace, pod, podmill.ErrNotFound)
-		}
-		instances = instances[1:]
-	}
-	id := instances[0].ID
-	running = func() bool {
-		now, err := a.instances(ctx, namespace, pod, container)
-		return err == nil && now[0].ID == id && now[0].State != podmill.StateExited
-	}
-	return instances[0].LogPath, running, nil
-}
-
-// Exec runs a command in a running container.
-func (a *Agent) Exec(ctx context.Context, namespace, pod, container string, command []string) (*podmill.ExecResult, error) {
-	id, err := a.running(ctx, namespace, pod, container)
-	if err != nil {
-		return nil, err
-	}
-	return a.runtime.Exec(ctx, id, command)
-}
-
-// ExecURL returns where the runtime serves a command in a running container; [errors.ErrUnsupported] says that it serves none.
-func (a *Agent) ExecURL(ctx context.Context, namespace, pod, container string, exec podmill.ExecRequest) (*url.URL, error) {
-	streamer, ok := podmill.As[podmill.ExecStreamer](a.runtime)
-	if !ok {
-		return nil, fmt.Errorf("streams of a command: %w by this runtime", errors.ErrUnsupported)
-	}
-	id, err := a.running(ctx, namespace, pod, container)
-	if err != nil {
-		return nil, err
-	}
-	return streamer.ExecURL(ctx, id, exec)
-}
-
-// running returns the ID of a container that runs.
-func (a *Agent) running(ctx context.Context, namespace, pod, container string) (string, error) {
-	instances, err := a.instances(ctx, namespace, pod, container)
-	if err != nil {
-		return "", err
-	}
-	if instances[0].State != podmill.StateRunning {
-		return "", fmt.Errorf("container %s of pod %s/%s is not running: it is %s", container, namespace, pod, instances[0].State)
-	}
-	return instances[0].ID, nil
-}
-
-// instances returns what the runtime holds of a container, the newest first, and at least one.
-func (a *Agent) instances(ctx context.Context, namespace, pod, container string) ([]podmill.Container, error) {
-	pods, _ := a.Pods()
-	for _, p := range pods {
-		if p.Namespace != namespace || p.Name != pod {
-			continue
-		}
-		seen, err := a.eyes.Observe(ctx, p.UID, false)
-		if err != nil {
-			return nil, err
-		}
-		var found []podmill.Container
-		for _, c := range seen.Containers {
-			if c.Name == container {
-				found = append(found, c)
-			}
-		}
-		if len(found) == 0 {
-			return nil, fmt.Errorf("container %s of pod %s/%s: %w", container, namespace, pod, podmill.ErrNotFound)
-		}
-		return found, nil
-	}
-	return nil, fmt.Errorf("pod %s/%s: %w", namespace, pod, podmill.ErrNotFound)
-}
 
 // watchObjects has pods synced again when an object changes that they refer to.
 func (a *Agent) watchObjects(ctx context.Context) error {

@@ -457,7 +457,7 @@ func TestLogAndExec(t *testing.T) {
 		if err != nil || !running() || filepath.Base(path) != "0.log" {
 			t.Errorf("log %s, %v", path, err)
 		}
-		if _, _, err := w.agent.Log(t.Context(), "default", "web", "server", true); !errors.Is(err, podmill.ErrNotFound) {
+		if _, _, err := w.agent.Log(t.Context(), "default", "web", "server", true); err == nil || err.Error() != `previous terminated container "server" in pod "web" not found` {
 			t.Errorf("the log of an instance that there is not: %v", err)
 		}
 		if _, err := w.agent.Exec(t.Context(), "default", "web", "other", []string{"true"}); !errors.Is(err, podmill.ErrNotFound) {

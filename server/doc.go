@@ -10,7 +10,7 @@
 //
 //	GET  /healthz
 //	GET  /pods                                            a v1 PodList with statuses
-//	GET  /containerLogs/{namespace}/{pod}/{container}      follow, previous, tailLines, sinceSeconds, timestamps, limitBytes
+//	GET  /containerLogs/{namespace}/{pod}/{container}      follow, previous, tailLines, sinceSeconds, sinceTime, timestamps, limitBytes
 //	POST /exec/{namespace}/{pod}/{container}               command, input, output, error, tty; GET for WebSockets
 //	POST /run/{namespace}/{pod}/{container}?cmd=...        runs a command; cmd is repeated for each of its words
 //
@@ -18,7 +18,7 @@
 //
 // An agent that has not heard of all its sources answers /pods with 503, never with a part of the list. A log is read in constant
 // memory. Streams of a command are the runtime's own, to which the client is joined; credentials do not reach it, and it cannot send the client elsewhere.
-// Who is not known is answered before anything is read, written or kept.
+// Who is not known is answered before anything is read, written or kept. Certificates that are replaced are used from the next connection on.
 //
 // # What you implement
 //

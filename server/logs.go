@@ -1,12 +1,14 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/crilog"
 )
 
@@ -18,8 +20,12 @@ func (s *server) logs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path, running, err := s.backend.Log(r.Context(), r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"), isTrue(query.Get("previous")))
-	if err != nil {
+	switch {
+	case errors.Is(err, podmill.ErrNotFound):
 		fail(w, err)
+		return
+	case err != nil: // an API server passes on what a bad request is about, and of other answers only the code
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	if isTrue(query.Get("follow")) {
@@ -49,6 +55,13 @@ func logOptions(query url.Values, now time.Time) (crilog.Options, error) {
 	}
 	if since != nil {
 		opts.Since = now.Add(-time.Duration(*since) * time.Second)
+	}
+	if text := query.Get("sinceTime"); text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil || since != nil {
+			return opts, fmt.Errorf("sinceTime=%q is not a time as in RFC 3339, or stands beside sinceSeconds", text)
+		}
+		opts.Since = at
 	}
 	return opts, nil
 }

@@ -24,7 +24,8 @@ type Backend interface {
 	// Healthy returns what is wrong with the agent, nil if nothing is.
 	Healthy() error
 	// Log returns the log file of a container's newest instance, or of the one before it, and a function that tells whether that
-	// instance still runs. [podmill.ErrNotFound] says that there is no such pod, container or instance.
+	// instance still runs. [podmill.ErrNotFound] says that there is no such pod or container; any other error says why there is no such log, and is
+	// answered 400.
 	Log(ctx context.Context, namespace, pod, container string, previous bool) (path string, running func() bool, err error)
 	// Exec runs a command in a running container.
 	Exec(ctx context.Context, namespace, pod, container string, command []string) (*podmill.ExecResult, error)

@@ -31,7 +31,10 @@ func (b *backend) Pods() ([]*corev1.Pod, bool) {
 func (b *backend) Healthy() error { return b.sick }
 
 func (b *backend) Log(_ context.Context, _, pod, container string, previous bool) (string, func() bool, error) {
-	if pod != "web" || container != "server" || previous {
+	if previous {
+		return "", nil, errors.New("previous terminated container not found")
+	}
+	if pod != "web" || container != "server" {
 		return "", nil, fmt.Errorf("container %s of pod %s: %w", container, pod, podmill.ErrNotFound)
 	}
 	return b.log, func() bool { return false }, nil
@@ -67,6 +70,10 @@ func TestServer(t *testing.T) {
 		{"log", up, "GET", "/containerLogs/default/web/server", 200, "one\ntwo\n"},
 		{"tail", up, "GET", "/containerLogs/default/web/server?tailLines=1&follow=true", 200, "two\n"},
 		{"bad number", up, "GET", "/containerLogs/default/web/server?tailLines=-1", 400, `tailLines="-1"`},
+		{"since", up, "GET", "/containerLogs/default/web/server?sinceTime=2026-01-02T03:04:06Z", 200, "two\n"},
+		{"since when", up, "GET", "/containerLogs/default/web/server?sinceTime=yesterday", 400, `sinceTime="yesterday"`},
+		{"since two times", up, "GET", "/containerLogs/default/web/server?sinceTime=2026-01-02T03:04:06Z&sinceSeconds=1", 400, "sinceSeconds"},
+		{"nothing before", up, "GET", "/containerLogs/default/web/server?previous=true", 400, "previous terminated container not found"},
 		{"no such container", up, "GET", "/containerLogs/default/web/other", 404, "not found"},
 		{"log file gone", &backend{log: log + ".not"}, "GET", "/containerLogs/default/web/server", 500, "no such file"},
 		{"run", up, "POST", "/run/default/web/server?cmd=echo&cmd=a+b", 200, "echo|a b"},
