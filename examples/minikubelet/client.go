@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podmill/podmill/examples/internal/machine"
 	"github.com/podmill/podmill/server"
 )
 
@@ -38,7 +39,7 @@ func runClient(ctx context.Context, args []string, out, errOut io.Writer) int {
 	flags := flag.NewFlagSet("minikubelet "+args[0], flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	flags.Usage = func() { _, _ = fmt.Fprintln(errOut, clientUsage) }
-	root := flags.String("root-dir", defaultRoot, "")
+	root := flags.String("root-dir", machine.DefaultRoot, "")
 	format := flags.String("o", "", "")
 	container := flags.String("c", "", "")
 	follow := flags.Bool("f", false, "")

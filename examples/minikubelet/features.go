@@ -27,7 +27,7 @@ func showFeatures(c *config, out io.Writer) error {
 	}
 	defer os.RemoveAll(root)
 	sources, opts := c.sources(nil)
-	a, err := agent.New(unconnected{}, root, sources, append(opts, c.blocks()...)...)
+	a, err := agent.New(unconnected{}, root, sources, append(opts, c.blocks(nil)...)...)
 	if err != nil {
 		return err
 	}

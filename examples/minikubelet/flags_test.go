@@ -11,8 +11,8 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		{"", "--pod-manifest-path"},
 		{"--pod-manifest-path m more", `"more"`},
 		{"--pod-manifest-path m --hostname-override Bad_Node", `"Bad_Node"`},
-		{"--pod-manifest-path m --node-ip 1.2.3", "--node-ip"},
-		{"--pod-manifest-path m --cluster-dns dns", "--cluster-dns"},
+		{"--pod-manifest-path m --node-ip 1.2.3", "-node-ip"},
+		{"--pod-manifest-path m --cluster-dns dns", "-cluster-dns"},
 		{"--pod-manifest-path m --user-ids 65536", "FIRST:COUNT"},
 		{"--pod-manifest-path m --user-ids 1000:65536", "multiples of 65536"},
 	} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -23,14 +22,11 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/agent"
-	"github.com/podmill/podmill/cgroup"
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/event"
-	"github.com/podmill/podmill/probe"
-	"github.com/podmill/podmill/probe/grpcprobe"
-	"github.com/podmill/podmill/sandbox"
 	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
+	"github.com/podmill/podmill/syncpod"
 	"github.com/podmill/podmill/userns"
 )
 
@@ -57,34 +53,38 @@ func run(ctx context.Context, args []string) error {
 	if c.features {
 		return showFeatures(c, os.Stdout)
 	}
-	dir, err := openRoot(c.root)
+	dir, err := openRoot(&c.Flags)
 	if err != nil {
 		return err
 	}
 	defer dir.close()
-	ctx = logr.NewContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(dir.log, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)})))
+	ctx = logr.NewContext(ctx, c.Logger(dir.log))
 
-	runtime, err := cri.Dial(ctx, c.endpoint, cri.WithMemoryQoS(c.throttling, c.node().MemoryBytes))
+	resources, err := c.Resources()
+	if err != nil {
+		return err
+	}
+	runtime, err := cri.Dial(ctx, c.Endpoint, cri.WithMemoryQoS(c.throttling, resources.Memory().Value()))
 	if err != nil {
 		return err
 	}
 	defer runtime.Close()
-	cgroups, err := newCgroups(ctx, c, runtime)
+	cgroups, err := c.Cgroups(ctx, c.cgroupDriver, runtime)
 	if err != nil {
 		return err
 	}
 	var a *agent.Agent // who makes no pod of a manifest before it runs
 	sources, opts := c.sources(func(pod *corev1.Pod) field.ErrorList { return a.Refused(pod) })
 	opts = append(opts, cgroups...)
-	opts = append(opts, c.blocks()...)
+	opts = append(opts, c.blocks(resources)...)
 	opts = append(opts, agent.WithEvents(event.JSONLines(dir.events)))
-	a, err = agent.New(runtime, c.root, sources, opts...)
+	a, err = agent.New(runtime, c.Root, sources, opts...)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answering, err := answer(filepath.Join(c.root, socketName), a)
+	answering, err := answer(filepath.Join(c.Root, socketName), a)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,9 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(a.Run(ctx), <-watched)
 }
 
-// blocks are the options that flags set.
-func (c *config) blocks() []agent.Option {
-	opts := []agent.Option{
-		agent.WithLogRoot(c.logRoot),
-		agent.WithNode(c.node()),
-		agent.WithProbeOptions(probe.WithGRPC(grpcprobe.Check)),
-		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
-	}
+// blocks are the options that flags set, on a machine that has these resources.
+func (c *config) blocks(resources corev1.ResourceList) []agent.Option {
+	opts := append(c.Options(), agent.WithNode(syncpod.Node{IPs: c.NodeIPs, MemoryBytes: resources.Memory().Value(), Allocatable: resources}))
 	if c.userIDs[1] != 0 {
 		opts = append(opts, agent.WithUserNamespaceOptions(userns.WithIDs(c.userIDs[0], c.userIDs[1])))
 	}
@@ -111,44 +106,18 @@ func (c *config) blocks() []agent.Option {
 	return opts
 }
 
-// newCgroups gives the pods cgroups of their own below --cgroup-root, by the driver that the runtime uses.
-func newCgroups(ctx context.Context, c *config, runtime podmill.StatusReporter) ([]agent.Option, error) {
-	if c.cgroupRoot == "" {
-		return nil, nil
-	}
-	status, err := runtime.RuntimeStatus(ctx)
-	if err != nil {
-		return nil, err
-	}
-	driver := cgroup.Cgroupfs
-	switch {
-	case c.cgroupDriver != "":
-		driver = cgroup.Driver(c.cgroupDriver)
-	case status.CgroupDriver != "":
-		driver = cgroup.Driver(status.CgroupDriver)
-	}
-	if err := cgroup.CheckDriver(driver, status.CgroupDriver); err != nil {
-		return nil, err
-	}
-	cgroups, err := cgroup.New(c.cgroupRoot, cgroup.WithDriver(driver))
-	if err != nil {
-		return nil, err
-	}
-	return []agent.Option{agent.WithCgroups(cgroups)}, nil
-}
-
 // sources are the manifests. A directory of them is also where ConfigMaps and Secrets are. check says what of a pod is not served here.
 func (c *config) sources(check func(*corev1.Pod) field.ErrorList) ([]podmill.PodSource, []agent.Option) {
 	var sources []podmill.PodSource
 	var opts []agent.Option
 	how := []staticpod.Option{staticpod.WithStrict(c.strict), staticpod.WithCheck(check)}
 	if c.manifestPath != "" {
-		directory := staticpod.NewDirectory(c.manifestPath, c.nodeName, how...)
+		directory := staticpod.NewDirectory(c.manifestPath, c.NodeName, how...)
 		sources = append(sources, directory)
 		opts = append(opts, agent.WithObjects(directory))
 	}
 	if c.manifestURL != "" {
-		sources = append(sources, staticpod.NewURL(c.manifestURL, c.nodeName, how...))
+		sources = append(sources, staticpod.NewURL(c.manifestURL, c.NodeName, how...))
 	}
 	return sources, opts
 }

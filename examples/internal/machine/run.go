@@ -1,0 +1,57 @@
+package machine
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/agent"
+	"github.com/podmill/podmill/cgroup"
+)
+
+// Part is something that runs for as long as an agent does.
+type Part func(ctx context.Context) error
+
+// Together runs parts until ctx ends or one of them fails. Then they end one after another, each when the one before it has.
+func Together(ctx context.Context, parts ...Part) error {
+	group, ctx := errgroup.WithContext(ctx)
+	before := ctx
+	for _, run := range parts {
+		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		context.AfterFunc(before, cancel)
+		ended, end := context.WithCancel(context.WithoutCancel(ctx))
+		group.Go(func() error {
+			defer end()
+			return run(own)
+		})
+		before = ended
+	}
+	return group.Wait()
+}
+
+// Cgroups gives the pods cgroups of their own below --cgroup-root, by that driver; where it is empty, by the one that the runtime uses.
+func (f *Flags) Cgroups(ctx context.Context, driver string, runtime podmill.StatusReporter) ([]agent.Option, error) {
+	if f.CgroupRoot == "" {
+		return nil, nil
+	}
+	status, err := runtime.RuntimeStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	use := cgroup.Cgroupfs
+	switch {
+	case driver != "":
+		use = cgroup.Driver(driver)
+	case status.CgroupDriver != "":
+		use = cgroup.Driver(status.CgroupDriver)
+	}
+	if err := cgroup.CheckDriver(use, status.CgroupDriver); err != nil {
+		return nil, err
+	}
+	cgroups, err := cgroup.New(f.CgroupRoot, cgroup.WithDriver(use))
+	if err != nil {
+		return nil, err
+	}
+	return []agent.Option{agent.WithCgroups(cgroups)}, nil
+}
