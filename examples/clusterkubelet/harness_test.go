@@ -66,11 +66,21 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	testenv.Root(t)
+	testenv.Containerd(t)
+	return newNode(t, testapi.New(t))
+}
+
+// newNode is newCluster where there is an API server already.
+func newNode(t *testing.T, api *testapi.API) *cluster {
+	t.Helper()
+	testenv.Root(t)
 	endpoint := testenv.Containerd(t)
-	c := &cluster{API: testapi.New(t), t: t, manifests: t.TempDir(), root: t.TempDir()}
+	c := &cluster{API: api, t: t, manifests: t.TempDir(), root: t.TempDir()}
+	_, _, authority := c.Plane.ClientCertificate()
 	c.args = []string{
 		"--kubeconfig", c.NodeKubeconfig, "--container-runtime-endpoint", endpoint, "--root-dir", c.root, "--cgroup-root", testenv.CgroupRoot(t),
 		"--hostname-override", c.Node, "--pod-manifest-path", c.manifests, "--v", "1",
+		"--node-ip", "127.0.0.1", "--address", "127.0.0.1", "--port", "0", "--client-ca-file", authority,
 	}
 	var err error
 	if c.runtime, err = cri.Dial(t.Context(), endpoint); err != nil {

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,12 +20,10 @@ import (
 	"github.com/podmill/podmill/admission"
 	"github.com/podmill/podmill/agent"
 	"github.com/podmill/podmill/apiserver"
-	"github.com/podmill/podmill/cgroup"
 	"github.com/podmill/podmill/cri"
+	"github.com/podmill/podmill/examples/internal/machine"
 	"github.com/podmill/podmill/node"
-	"github.com/podmill/podmill/probe"
-	"github.com/podmill/podmill/probe/grpcprobe"
-	"github.com/podmill/podmill/sandbox"
+	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
 	"github.com/podmill/podmill/syncpod"
 )
@@ -48,8 +44,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx = logr.NewContext(ctx, logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)})))
-	unlock, err := lock(c.root)
+	ctx = logr.NewContext(ctx, c.Logger(os.Stderr))
+	unlock, err := c.Lock()
 	if err != nil {
 		return err
 	}
@@ -58,11 +54,14 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("read --kubeconfig: %w", err)
 	}
-	client, err := apiserver.NewClient(config, c.nodeName)
+	client, err := apiserver.NewClient(config, c.NodeName)
 	if err != nil {
 		return err
 	}
-	runtime, err := cri.Dial(ctx, c.endpoint)
+	if err := c.serving.listen(); err != nil {
+		return err
+	}
+	runtime, err := cri.Dial(ctx, c.Endpoint)
 	if err != nil {
 		return err
 	}
@@ -71,21 +70,18 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return together(ctx, parts)
+	return machine.Together(ctx, parts...)
 }
 
-// part is something that runs for as long as the agent does.
-type part func(ctx context.Context) error
-
 // compose joins the blocks. The parts that it returns end in this order.
-func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *cri.Client) ([]part, error) {
-	m, err := machine(c.root)
+func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *cri.Client) ([]machine.Part, error) {
+	m, err := c.hardware()
 	if err != nil {
 		return nil, err
 	}
-	m.Capacity[corev1.ResourcePods] = c.maxPods
+	m.Port = c.serving.bound()
 	var a *agent.Agent
-	self := node.New(apiserver.NewNodes(client), c.nodeName, func(ctx context.Context) node.State { return c.state(ctx, m, runtime, a) },
+	self := node.New(apiserver.NewNodes(client), c.NodeName, func(ctx context.Context) node.State { return c.State(ctx, m, runtime, a.Healthy()) },
 		node.WithLabels(c.labels()), node.WithTaints(c.taints...))
 
 	objects, statuses := apiserver.NewObjects(client), apiserver.NewStatusSink(client)
@@ -96,61 +92,25 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *
 		check := staticpod.WithCheck(func(pod *corev1.Pod) field.ErrorList {
 			return append(apiserver.ValidateStatic(pod), a.Refused(pod)...)
 		})
-		sources = append(sources, mirrors.Follow(staticpod.NewDirectory(c.manifestPath, c.nodeName, check)))
+		sources = append(sources, mirrors.Follow(staticpod.NewDirectory(c.manifestPath, c.NodeName, check)))
 	}
-	cgroups, err := newCgroups(ctx, c.cgroupRoot, runtime)
+	cgroups, err := c.Cgroups(ctx, "", runtime)
 	if err != nil {
 		return nil, err
 	}
-	a, err = agent.New(runtime, c.root, sources, append(cgroups,
+	a, err = agent.New(runtime, c.Root, sources, append(append(cgroups, c.Options()...),
 		agent.WithStatusSink(mirrors),
 		agent.WithObjects(objects),
 		agent.WithEvents(apiserver.NewEventRecorder(client)),
 		agent.WithAdmission(func() admission.Node { return c.admits(m, self) }),
-		agent.WithLogRoot(c.logRoot),
-		agent.WithNode(syncpod.Node{IPs: c.nodeIPs, MemoryBytes: m.Capacity.Memory().Value(), Allocatable: m.Capacity}),
-		agent.WithProbeOptions(probe.WithGRPC(grpcprobe.Check)),
-		agent.WithSandboxOptions(sandbox.WithResolvConf(c.resolvConf), sandbox.WithClusterDNS(c.clusterDNS...), sandbox.WithClusterDomain(c.domain)),
+		agent.WithNode(syncpod.Node{IPs: c.NodeIPs, MemoryBytes: m.Capacity.Memory().Value(), Allocatable: m.Capacity}),
 	)...)
 	if err != nil {
 		return nil, err
 	}
-	return []part{a.Run, mirrors.Run, self.Run}, nil
-}
-
-// together runs parts until ctx ends or one of them fails. Then they end one after another, each when the one before it has.
-func together(ctx context.Context, parts []part) error {
-	group, ctx := errgroup.WithContext(ctx)
-	before := ctx
-	for _, run := range parts {
-		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		context.AfterFunc(before, cancel)
-		ended, end := context.WithCancel(context.WithoutCancel(ctx))
-		group.Go(func() error {
-			defer end()
-			return run(own)
-		})
-		before = ended
-	}
-	return group.Wait()
-}
-
-// newCgroups gives the pods cgroups of their own below root, by the driver that the runtime uses.
-func newCgroups(ctx context.Context, root string, runtime podmill.StatusReporter) ([]agent.Option, error) {
-	if root == "" {
-		return nil, nil
-	}
-	status, err := runtime.RuntimeStatus(ctx)
+	answer, err := c.serving.serve(c.NodeName, server.Guard(c.NodeName, apiserver.NewReviews(client), server.New(a)))
 	if err != nil {
 		return nil, err
 	}
-	driver := cgroup.Cgroupfs
-	if status.CgroupDriver != "" {
-		driver = cgroup.Driver(status.CgroupDriver)
-	}
-	cgroups, err := cgroup.New(root, cgroup.WithDriver(driver))
-	if err != nil {
-		return nil, err
-	}
-	return []agent.Option{agent.WithCgroups(cgroups)}, nil
+	return []machine.Part{answer, a.Run, mirrors.Run, self.Run}, nil
 }

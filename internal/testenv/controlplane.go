@@ -25,6 +25,7 @@ import (
 // pod has to name its node, and a namespace has no service account. Other tests use it at the same time: take a namespace and node names of your own.
 type ControlPlane struct {
 	Kubeconfig string // of the administrator
+	Whole      bool   // it does have a scheduler and controllers
 	dir        string
 }
 
@@ -33,6 +34,23 @@ func APIServer(t testing.TB) ControlPlane {
 	t.Helper()
 	path := need(t, "an API server", "PODMILL_TEST_KUBECONFIG")
 	return ControlPlane{Kubeconfig: path, dir: filepath.Dir(path)}
+}
+
+// Cluster returns a control plane that is whole, and the path of a kubectl.
+func Cluster(t testing.TB) (plane ControlPlane, kubectl string) {
+	t.Helper()
+	kubectl = os.Getenv("PODMILL_TEST_KUBECTL")
+	path := os.Getenv("PODMILL_TEST_CLUSTER_KUBECONFIG")
+	if path == "" || kubectl == "" {
+		t.Skip("needs a whole cluster (PODMILL_TEST_CLUSTER_KUBECONFIG or PODMILL_TEST_KUBECTL is not set): run `make stories`")
+	}
+	return ControlPlane{Kubeconfig: path, Whole: true, dir: filepath.Dir(path)}, kubectl
+}
+
+// ClientCertificate returns the files of the certificate by which the API server shows itself to nodes: it, its key, and its authority.
+func (c ControlPlane) ClientCertificate() (certificate, key, authority string) {
+	pki := filepath.Join(c.dir, "pki")
+	return filepath.Join(pki, "client.crt"), filepath.Join(pki, "client.key"), filepath.Join(pki, "ca.crt")
 }
 
 // NodeKubeconfig writes a kubeconfig with the credentials of a node of that name, and returns its path.

@@ -11,6 +11,8 @@
 //	PODMILL_TEST_REGISTRY_USER       its user
 //	PODMILL_TEST_REGISTRY_PASSWORD   and password
 //	PODMILL_TEST_KUBECONFIG          kubeconfig of the administrator of a kube-apiserver on loopback
+//	PODMILL_TEST_CLUSTER_KUBECONFIG  the same of one that has a scheduler and controllers (make stories)
+//	PODMILL_TEST_KUBECTL             a kubectl
 //	PODMILL_TEST_CGROUP_V2           1 where the test runs on cgroup v2 (make test boots a VM)
 //	PODMILL_DIR                      everything that the set-up made lives below it
 //

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"sync"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +32,9 @@ type API struct {
 	// NodeConfig has the node's credentials, NodeKubeconfig is the same as a file.
 	NodeConfig     *rest.Config
 	NodeKubeconfig string
+	// AdminConfig has the administrator's credentials.
+	AdminConfig *rest.Config
+	Plane       testenv.ControlPlane
 
 	core rest.Interface
 }
@@ -36,19 +42,24 @@ type API struct {
 // New makes a namespace with the service account default, and credentials for a node. When the test ends, the pods in it and the node are removed.
 func New(t testing.TB) *API {
 	t.Helper()
-	plane := testenv.APIServer(t)
-	a := &API{TB: t, Namespace: testenv.UniqueName(t), Node: "n-" + testenv.UniqueName(t)}
+	return In(t, testenv.APIServer(t))
+}
+
+// In is New in a control plane.
+func In(t testing.TB, plane testenv.ControlPlane) *API {
+	t.Helper()
+	a := &API{TB: t, Namespace: testenv.UniqueName(t), Node: "n-" + testenv.UniqueName(t), Plane: plane}
 	a.NodeKubeconfig = plane.NodeKubeconfig(t, a.Node)
 	var err error
 	if a.NodeConfig, err = clientcmd.BuildConfigFromFlags("", a.NodeKubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
-	if err != nil {
+	if a.AdminConfig, err = clientcmd.BuildConfigFromFlags("", plane.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
+	admin := rest.CopyConfig(a.AdminConfig)
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -58,9 +69,13 @@ func New(t testing.TB) *API {
 		t.Fatal(err)
 	}
 	a.do("create namespace", a.core.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.Namespace}}), nil)
+	t.Cleanup(a.clear)
+	if plane.Whole { // controllers make the rest
+		a.Eventually("there is a service account", func() bool { return a.Get("serviceaccounts", "default", &corev1.ServiceAccount{}) })
+		return a
+	}
 	a.Create("serviceaccounts", &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, nil)
 	a.Create("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(admin.CAData)}}, nil)
-	t.Cleanup(a.clear)
 	return a
 }
 
@@ -148,6 +163,24 @@ func (a *API) List(resource string, into runtime.Object) {
 	a.do("list "+resource, a.core.Get().Namespace(a.Namespace).Resource(resource), into)
 }
 
+// Token returns a token of the namespace's service account default, which may nothing.
+func (a *API) Token() string {
+	a.Helper()
+	request := &authenticationv1.TokenRequest{}
+	a.do("create a token", a.core.Post().Namespace(a.Namespace).Resource("serviceaccounts").Name("default").SubResource("token").
+		Body(&authenticationv1.TokenRequest{}), request)
+	return request.Status.Token
+}
+
+// OpenLog opens the log of a pod's container, by the parameters of such a request. It is the caller's to close.
+func (a *API) OpenLog(pod string, params map[string]string) (io.ReadCloser, error) {
+	request := a.core.Get().Namespace(a.Namespace).Resource("pods").Name(pod).SubResource("log")
+	for name, value := range params {
+		request.Param(name, value)
+	}
+	return request.Stream(context.Background())
+}
+
 // Patch changes an object of the namespace, or a part of it, by a strategic merge patch.
 func (a *API) Patch(resource, name string, patch any, subresource ...string) {
 	a.Helper()
@@ -174,6 +207,37 @@ func (a *API) Delete(resource, name string, grace int64) {
 	}
 	if err := client(request.Do(ctx).Error()); err != nil {
 		a.Fatalf("delete %s %s: %v", resource, name, err)
+	}
+}
+
+// WatchPods counts, from now on until the test ends, how often each pod of the namespace is written.
+func (a *API) WatchPods() (changes func(name string) int) {
+	a.Helper()
+	list := &corev1.PodList{}
+	a.List("pods", list)
+	ctx, cancel := context.WithCancel(context.Background())
+	watch, err := a.core.Get().Namespace(a.Namespace).Resource("pods").Param("watch", "true").Param("resourceVersion", list.ResourceVersion).Watch(ctx)
+	if err != nil {
+		a.Fatal(err)
+	}
+	var mu sync.Mutex
+	counts := map[string]int{}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range watch.ResultChan() {
+			if pod, ok := event.Object.(*corev1.Pod); ok {
+				mu.Lock()
+				counts[pod.Name]++
+				mu.Unlock()
+			}
+		}
+	}()
+	a.Cleanup(func() { cancel(); watch.Stop(); <-ended })
+	return func(name string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return counts[name]
 	}
 }
 
