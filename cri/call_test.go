@@ -208,6 +208,35 @@ func TestExecTellsTheRuntimeItsTime(t *testing.T) {
 	}
 }
 
+// A command's time is over for the caller at once. The runtime keeps the call to end the command by, unless the caller has gone.
+func TestExecLeavesTheRuntimeToEndTheCommand(t *testing.T) {
+	s := newServer(t)
+	began, cut := make(chan context.Context, 1), make(chan struct{}, 1)
+	s.on("ExecSync", func(ctx context.Context, _ any) (any, error) {
+		began <- ctx
+		select {
+		case <-ctx.Done():
+			cut <- struct{}{}
+		case <-s.done:
+		}
+		return nil, status.Error(codes.DeadlineExceeded, "timeout 1s exceeded")
+	})
+	c := s.start(t).dial(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := c.Exec(ctx, "c", []string{"a"})
+	is(t, err, context.DeadlineExceeded, podmill.ErrNotFound, ErrUnavailable)
+	at := <-began
+	if deadline, ok := at.Deadline(); !ok || time.Until(deadline) < time.Minute || at.Err() != nil {
+		t.Errorf("the runtime has until %v to end the command (%v)", deadline, at.Err())
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+	go func() { <-began; cancel() }()
+	_, err = c.Exec(ctx, "c", []string{"a"})
+	is(t, err, context.Canceled, podmill.ErrNotFound, context.DeadlineExceeded)
+	<-cut
+}
+
 // B038: what is to be gone and is not there is gone. Nothing else is taken for that.
 func TestGoneIsDone(t *testing.T) {
 	s := newServer(t)

@@ -2,11 +2,13 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
 	"time"
 
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podmill/podmill"
@@ -89,13 +91,40 @@ func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 	return absent(err)
 }
 
-// Exec runs a command in a container. The runtime is told how long ctx lasts, so that it ends the command, too.
+// Exec runs a command in a container. The runtime is told how long ctx lasts, so that it ends the command, too; the call goes on while it does,
+// at most for the client's timeout. Cut short in the moment when it starts a command, a runtime may leave it running for good.
 func (c *Client) Exec(ctx context.Context, containerID string, command []string) (*podmill.ExecResult, error) {
 	request := &runtimeapi.ExecSyncRequest{ContainerId: containerID, Cmd: command}
-	if deadline, ok := ctx.Deadline(); ok {
-		request.Timeout = max(1, int64(math.Ceil(time.Until(deadline).Seconds())))
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return c.execSync(ctx, request)
 	}
-	r, err := call(ctx, c, op{method: "ExecSync", subject: containerID}, c.runtime.ExecSync, request)
+	request.Timeout = max(1, int64(math.Ceil(time.Until(deadline).Seconds())))
+	longer, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(c.opts.timeout))
+	type outcome struct {
+		result *podmill.ExecResult
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer cancel()
+		result, err := c.execSync(longer, request)
+		done <- outcome{result, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			cancel()
+		}
+		o := op{method: "ExecSync", subject: containerID}
+		return nil, o.failed(ctx, ctx, status.FromContextError(ctx.Err()).Err())
+	}
+}
+
+func (c *Client) execSync(ctx context.Context, request *runtimeapi.ExecSyncRequest) (*podmill.ExecResult, error) {
+	r, err := call(ctx, c, op{method: "ExecSync", subject: request.ContainerId}, c.runtime.ExecSync, request)
 	if err != nil {
 		return nil, err
 	}
