@@ -21,9 +21,12 @@
 //
 // Housekeeping looks at what the runtime holds. A pod that no source wants and no worker knows is an orphan, but only once each source
 // that could want it is synced: the one that the annotation kubernetes.io/config.source of its sandbox or containers names, where
-// that is registered, otherwise all. [WithOwn] leaves out what others run there. Then the cleaners come, one after another, when all sources are synced and the runtime has been
-// listed; they keep every pod that is wanted, known to the workers or held by the runtime. They run beside the loop, one round at a time:
-// one that hangs holds up the next round of cleaning and nothing else. Without any source nothing is ever synced.
+// that is registered, otherwise all. [WithOwn] leaves out what others run there.
+//
+// Then the cleaners come, one after another, when all sources are synced and the runtime has been listed; they keep every pod that is
+// wanted, known to the workers or held by the runtime. They come at once when a pod has gone or a cleaner has failed, and otherwise every
+// half minute: to read directories is most of what a node at rest costs. They run beside the loop, one round at a time: one that hangs holds
+// up the next round of cleaning and nothing else. Without any source nothing is ever synced.
 //
 // # What you implement
 //

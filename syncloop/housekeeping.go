@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,7 +17,8 @@ import (
 type Cleaner interface {
 	// Cleanup removes what belongs to a pod for which keep returns false. It asks keep for each pod, right before it touches anything of it;
 	// keep may be called concurrently and until Cleanup returns. A pod may come to be wanted after the answer: what must not
-	// be removed under it the cleaner itself holds together, as a mutex of the pod does. It is called again and again, never concurrently.
+	// be removed under it the cleaner itself holds together, as a mutex of the pod does. It is called when a
+	// pod has gone, again where it failed, and now and then in any case; never concurrently.
 	Cleanup(ctx context.Context, keep func(types.UID) bool) error
 }
 
@@ -37,14 +39,40 @@ func (l *Loop) housekeep(ctx context.Context) func() {
 			l.workers.Leftover(pod.UID)
 		}
 	}
-	if !l.merged.synced("") || len(l.opts.cleaners) == 0 || !l.cleaning.CompareAndSwap(false, true) {
+	if len(l.opts.cleaners) == 0 {
 		return nil
 	}
 	keep := l.keeper(held)
+	if l.gone(held, keep) || time.Since(l.cleaned) >= l.opts.idle {
+		l.due.Store(true)
+	}
+	if !l.merged.synced("") || !l.due.Load() || !l.cleaning.CompareAndSwap(false, true) {
+		return nil
+	}
+	l.due.Store(false)
+	l.cleaned = time.Now()
 	return func() {
 		defer l.cleaning.Store(false)
-		l.clean(ctx, keep)
+		if !l.clean(ctx, keep) {
+			l.due.Store(true)
+		}
 	}
+}
+
+// gone reports whether a pod of the last housekeeping is nobody's any more, and remembers those of this one.
+func (l *Loop) gone(held []*podmill.RuntimePod, keep func(types.UID) bool) bool {
+	before := len(l.kept)
+	maps.DeleteFunc(l.kept, func(uid types.UID, _ struct{}) bool { return !keep(uid) })
+	gone := len(l.kept) < before
+	for _, pod := range held {
+		l.kept[pod.UID] = struct{}{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for uid := range l.pods {
+		l.kept[uid] = struct{}{}
+	}
+	return gone
 }
 
 // keeper returns who says which pods the cleaners keep.
@@ -62,8 +90,8 @@ func (l *Loop) keeper(held []*podmill.RuntimePod) func(types.UID) bool {
 	}
 }
 
-// clean is one round of cleaning. An error is logged when it is new.
-func (l *Loop) clean(ctx context.Context, keep func(types.UID) bool) {
+// clean is one round of cleaning, and reports whether nothing stayed behind. An error is logged when it is new.
+func (l *Loop) clean(ctx context.Context, keep func(types.UID) bool) bool {
 	began := time.Now()
 	var errs []error
 	for _, c := range l.opts.cleaners {
@@ -72,7 +100,7 @@ func (l *Loop) clean(ctx context.Context, keep func(types.UID) bool) {
 		}
 	}
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	err := errors.Join(errs...)
 	l.opts.observer.cleanup(time.Since(began), err)
@@ -84,6 +112,7 @@ func (l *Loop) clean(ctx context.Context, keep func(types.UID) bool) {
 		logr.FromContextOrDiscard(ctx).Error(err, "housekeeping left something behind")
 	}
 	l.complaint = said
+	return err == nil
 }
 
 // sourceOf returns the name of the source that a pod of the runtime came from, empty where the runtime does not tell.

@@ -15,6 +15,7 @@ type Option func(*options)
 
 type options struct {
 	period   time.Duration
+	idle     time.Duration
 	runtime  func() ([]*podmill.RuntimePod, bool)
 	cleaners []Cleaner
 	own      func(*podmill.RuntimePod) bool
@@ -22,7 +23,7 @@ type options struct {
 }
 
 func newOptions(opts []Option) options {
-	o := options{period: 2 * time.Second, own: func(*podmill.RuntimePod) bool { return true }}
+	o := options{period: 2 * time.Second, idle: 30 * time.Second, own: func(*podmill.RuntimePod) bool { return true }}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -42,6 +43,9 @@ func WithOwn(own func(pod *podmill.RuntimePod) bool) Option { return func(o *opt
 // WithPeriod is the time from one housekeeping to the next; the default is the kubelet's, 2 s. Two minutes and more
 // leave Healthy nothing to go by.
 func WithPeriod(d time.Duration) Option { return func(o *options) { o.period = d } }
+
+// WithCleaning is the longest time from one round of the cleaners to the next while no pod goes; the default is 30 s.
+func WithCleaning(d time.Duration) Option { return func(o *options) { o.idle = d } }
 
 // WithObserver says who is told of what happens.
 func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }

@@ -45,7 +45,7 @@ func TestNothingIsRemovedThatSomebodyCouldWant(t *testing.T) {
 				sources: []*fakeSource{newSource("file"), newSource("api")},
 				runtime: &fakeRuntime{}, workers: newWorkers(), cleaner: &fakeCleaner{},
 			}
-			start(t, w.workers, syncloop.NewInbox(), w.sources, syncloop.WithHousekeeping(w.runtime.Pods, w.cleaner))
+			start(t, w.workers, syncloop.NewInbox(), w.sources, syncloop.WithHousekeeping(w.runtime.Pods, w.cleaner), syncloop.WithCleaning(0))
 			for _, s := range script {
 				w.play(s)
 				w.check()

@@ -43,7 +43,10 @@ type Loop struct {
 	merged     merged                    // the loop's goroutine's own
 	batch      []types.UID               // likewise
 	unnamed    map[types.UID]*corev1.Pod // likewise; static pods that wait to be sure of their names
+	kept       map[types.UID]struct{}    // likewise; who was wanted or held at the last housekeeping
+	cleaned    time.Time                 // likewise; when the last round of cleaning began
 	cleaning   atomic.Bool               // a round of cleaning is under way
+	due        atomic.Bool               // another is due
 	complaint  string                    // of the last round of cleaning
 
 	mu     sync.Mutex
@@ -64,6 +67,7 @@ func New(workers Workers, inbox *Inbox, sources []podmill.PodSource, opts ...Opt
 		merged:     newMerged(sources),
 		unnamed:    map[types.UID]*corev1.Pod{},
 		pods:       map[types.UID]*corev1.Pod{},
+		kept:       map[types.UID]struct{}{},
 	}
 }
 

@@ -274,6 +274,40 @@ func TestACleanerThatHangsStopsNothingElse(t *testing.T) {
 	})
 }
 
+// At rest the cleaners come every half minute, and at once after a pod has gone.
+func TestCleanersRestWhenNothingGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file, runtime, w, c := newSource("file"), &fakeRuntime{}, newWorkers(), &fakeCleaner{}
+		runtime.holds()
+		start(t, w, syncloop.NewInbox(), []*fakeSource{file}, syncloop.WithHousekeeping(runtime.Pods, c))
+		file.replace(newPod("a", "v1"))
+		rounds := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.rounds != want {
+				t.Errorf("%d rounds of cleaning, want %d", c.rounds, want)
+			}
+		}
+		tick()
+		rounds(1)
+		time.Sleep(10 * time.Minute)
+		rounds(21)
+		file.upsert(newPod("b", "v1"))
+		tick()
+		rounds(21)
+		file.remove(newPod("b", "v1"))
+		tick()
+		rounds(21) // a worker knows it
+		w.finish("b")
+		c.find("b")
+		tick()
+		rounds(22)
+		c.wantCleaned(t, "b")
+	})
+}
+
 func TestACleanerThatFailsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, runtime := newSource("file"), &fakeRuntime{}
