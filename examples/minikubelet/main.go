@@ -24,8 +24,10 @@ import (
 	"github.com/podmill/podmill/agent"
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/event"
+	"github.com/podmill/podmill/podworkers"
 	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
+	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncpod"
 	"github.com/podmill/podmill/userns"
 )
@@ -77,7 +79,8 @@ func run(ctx context.Context, args []string) error {
 	sources, opts := c.sources(func(pod *corev1.Pod) field.ErrorList { return a.Refused(pod) })
 	opts = append(opts, cgroups...)
 	opts = append(opts, c.blocks(resources)...)
-	opts = append(opts, agent.WithEvents(event.JSONLines(dir.events)))
+	news := make(chan struct{}, 1)
+	opts = append(opts, agent.WithEvents(event.JSONLines(dir.events)), agent.WithObservers(telling(news)))
 	a, err = agent.New(runtime, c.Root, sources, opts...)
 	if err != nil {
 		return err
@@ -90,7 +93,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer answering.Close()
 	watched := make(chan error, 1)
-	go func() { watched <- watch(ctx, a, c.exitAfter, cancel) }()
+	go func() { watched <- watch(ctx, a, news, c.exitAfter, cancel) }()
 	return errors.Join(a.Run(ctx), <-watched)
 }
 
@@ -139,11 +142,25 @@ func answer(socket string, a *agent.Agent) (*http.Server, error) {
 	return s, nil
 }
 
-// watch shows the pods until ctx ends. After a time that is not zero it ends the agent, and says whether all is as it should be.
-func watch(ctx context.Context, a *agent.Agent, exitAfter time.Duration, exit func()) error {
+// telling are observers that leave word when what watch shows may have changed.
+func telling(news chan<- struct{}) agent.Observers {
+	poke := func() {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	}
+	return agent.Observers{
+		Workers: podworkers.Observer{StateChanged: func(podmill.PodRef, podworkers.State, podworkers.State) { poke() }},
+		Status:  status.Observer{Sent: func(podmill.PodRef, time.Duration, error) { poke() }},
+	}
+}
+
+// watch shows the pods until ctx ends: a moment after there was news, and now and then in any case. After a time that is not zero it ends the
+// agent, and says whether all is as it should be.
+func watch(ctx context.Context, a *agent.Agent, news <-chan struct{}, exitAfter time.Duration, exit func()) error {
 	t := &table{out: os.Stdout, terminal: isTerminal(os.Stdout), width: func() int { return width(os.Stdout) }}
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
+	const moment, rest = 100 * time.Millisecond, 2 * time.Second
 	var over <-chan time.Time
 	if exitAfter > 0 {
 		over = time.After(exitAfter)
@@ -152,7 +169,8 @@ func watch(ctx context.Context, a *agent.Agent, exitAfter time.Duration, exit fu
 		pods, synced := a.Pods()
 		t.show(pods)
 		select {
-		case <-tick.C:
+		case <-news:
+		case <-time.After(rest):
 		case <-ctx.Done():
 			return nil
 		case <-over:
@@ -165,6 +183,10 @@ func watch(ctx context.Context, a *agent.Agent, exitAfter time.Duration, exit fu
 				return fmt.Errorf("after %v not every pod has reached what it should", exitAfter)
 			}
 			return nil
+		}
+		select { // what comes together is shown together
+		case <-time.After(moment):
+		case <-ctx.Done():
 		}
 	}
 }
