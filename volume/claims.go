@@ -13,28 +13,28 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// bound returns what a claim is bound to. Every error is one that time may heal, as in the kubelet.
-func bound(ctx context.Context, claims podmill.Claims, pod *corev1.Pod, w *wanted) (*corev1.PersistentVolume, error) {
+// bound returns a claim and what it is bound to. Every error is one that time may heal, as in the kubelet.
+func bound(ctx context.Context, claims podmill.Claims, pod *corev1.Pod, w *wanted) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
 	claim, err := claims.Claim(ctx, pod.Namespace, w.claim)
 	if err != nil {
-		return nil, unavailable("persistentvolumeclaim", w.claim, err)
+		return nil, nil, unavailable("persistentvolumeclaim", w.claim, err)
 	}
 	switch {
 	case w.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
-		return nil, fmt.Errorf("PVC %s/%s was not created for pod %s/%s (pod is not owner)", claim.Namespace, claim.Name, pod.Namespace, pod.Name)
+		return nil, nil, fmt.Errorf("PVC %s/%s was not created for pod %s/%s (pod is not owner)", claim.Namespace, claim.Name, pod.Namespace, pod.Name)
 	case claim.DeletionTimestamp != nil:
-		return nil, fmt.Errorf("persistentvolumeclaim %q: PVC is being deleted", w.claim)
+		return nil, nil, fmt.Errorf("persistentvolumeclaim %q: PVC is being deleted", w.claim)
 	case claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "":
-		return nil, fmt.Errorf("persistentvolumeclaim %q: PVC is not bound", w.claim)
+		return nil, nil, fmt.Errorf("persistentvolumeclaim %q: PVC is not bound", w.claim)
 	}
 	pv, err := claims.PersistentVolume(ctx, claim.Spec.VolumeName)
 	if err != nil {
-		return nil, unavailable("persistentvolume", claim.Spec.VolumeName, err)
+		return nil, nil, unavailable("persistentvolume", claim.Spec.VolumeName, err)
 	}
 	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != claim.UID || ref.Namespace != claim.Namespace || ref.Name != claim.Name {
-		return nil, fmt.Errorf("persistentvolume %q is not bound to persistentvolumeclaim %q: its claimRef is another's", pv.Name, w.claim)
+		return nil, nil, fmt.Errorf("persistentvolume %q is not bound to persistentvolumeclaim %q: its claimRef is another's", pv.Name, w.claim)
 	}
-	return pv, usable(pv, w)
+	return claim, pv, usable(pv, w)
 }
 
 // usable reports why a container cannot have a volume in the way that it wants it.

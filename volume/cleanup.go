@@ -8,9 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill/volume/internal/hostdir"
@@ -39,27 +41,38 @@ func (m *Manager) Cleanup(ctx context.Context, keep func(types.UID) bool) error 
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var errs several
-	if err != nil {
-		errs = append(errs, err)
-	}
-	for _, entry := range entries {
+	errs := several{err}
+	failed := make([]error, len(entries))
+	var all errgroup.Group
+	all.SetLimit(cleanUps)
+	for i, entry := range entries {
 		uid := types.UID(entry.Name())
 		if !entry.IsDir() || keep(uid) {
 			continue
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			break
 		}
-		if err := m.cleanUp(ctx, uid); err != nil {
-			errs = append(errs, fmt.Errorf("pod %s: %w", uid, err))
-		}
+		all.Go(func() error {
+			if err := m.cleanUp(ctx, uid); err != nil {
+				failed[i] = fmt.Errorf("pod %s: %w", uid, err)
+			}
+			return nil
+		})
 	}
-	if len(errs) > 0 {
+	_ = all.Wait() // each has its own error
+	errs = slices.DeleteFunc(append(errs, failed...), func(err error) bool { return err == nil })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(errs) > 0:
 		return fmt.Errorf("clean up after volumes: %w", errs)
 	}
 	return nil
 }
+
+// cleanUps is how many pods are cleaned up after at a time, so that a plugin which takes long for one does not keep the others waiting.
+const cleanUps = 16
 
 func (m *Manager) cleanUp(ctx context.Context, uid types.UID) error {
 	state := m.ledger.orphan(uid)

@@ -10,7 +10,8 @@
 //	go watcher.WatchObjects(ctx, volumes.Changed)  // so that a missing ConfigMap is noticed when it comes
 //
 // Built in are emptyDir (on disk and in memory), hostPath, configMap, secret, downwardAPI and projected volumes, and claims that are bound to local and hostPath
-// PersistentVolumes. Others are refused with an error that names the volume and its kind, unless [WithPlugins] adds a [Plugin] for them. Images are left to the runtime. The
+// PersistentVolumes. Others are refused with an error that names the volume and its kind, unless [WithPlugins] adds a [Plugin] for them, as volume/csi is one for those of CSI
+// drivers. Images are left to the runtime. The
 // layout on disk, the modes and the messages are the kubelet's.
 //
 // # Guarantees

@@ -26,6 +26,19 @@ func (e *NotReadyError) Error() string {
 // Unwrap returns the reasons.
 func (e *NotReadyError) Unwrap() []error { return e.Errs }
 
+// LaterError is the error of a [Plugin] that knows when another attempt has better chances.
+type LaterError struct {
+	Err error
+	// Changed is closed then. Attempts go on meanwhile, after growing pauses.
+	Changed <-chan struct{}
+}
+
+// Error returns the error, and nothing else.
+func (e LaterError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e LaterError) Unwrap() error { return e.Err }
+
 // several is errors as one, on one line.
 type several []error
 

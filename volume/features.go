@@ -14,7 +14,7 @@ import (
 )
 
 // Features says which fields of a PodSpec this package has a part in serving, with the plugins and providers that it was given. A kind of volume
-// that a plugin handles is the plugin's, with all that is in it.
+// that a plugin handles is the plugin's, with all that is in it, unless the plugin has a method Features that says more.
 func (m *Manager) Features() podmill.Features {
 	all := feature.Parse(`
 volumes: name
@@ -57,7 +57,7 @@ containers.volumeDevices: name devicePath
 		claim := v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 		switch {
 		case slices.ContainsFunc(m.opts.plugins, handled):
-			all[key] = podmill.Feature{Why: "made by a plugin"}
+			maps.Copy(all, featuresOf(m.opts.plugins[slices.IndexFunc(m.opts.plugins, handled)], key))
 		case slices.ContainsFunc(m.plugins, handled), v.Image != nil, claim && m.opts.claims != nil: // said above, or by others
 		default:
 			if _, said := all[key]; !said {
@@ -66,6 +66,14 @@ containers.volumeDevices: name devicePath
 		}
 	}
 	return all
+}
+
+// featuresOf returns what a plugin serves of the kind of volumes that has this key.
+func featuresOf(p Plugin, key string) podmill.Features {
+	if says, ok := p.(interface{ Features() podmill.Features }); ok {
+		return says.Features()
+	}
+	return podmill.Features{key: {Why: "made by a plugin"}}
 }
 
 func (i issuers) features(all podmill.Features) {

@@ -107,9 +107,12 @@ func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wa
 		if err == nil || once || errors.Is(err, errors.ErrUnsupported) {
 			return volume, err
 		}
+		var later LaterError
+		_ = errors.As(err, &later) // else there is nobody who tells
 		timer := time.NewTimer(pause)
 		select {
 		case <-changed:
+		case <-later.Changed:
 		case <-timer.C:
 		case <-waiting.Done():
 			timer.Stop()
@@ -143,7 +146,7 @@ func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume
 func (m *Manager) resolve(ctx context.Context, pod *corev1.Pod, w *wanted) (Plugin, Mount, error) {
 	mount, plugin, name := Mount{Pod: pod, Volume: w.Volume}, w.plugin, w.Name
 	if w.claim != "" && m.opts.claims != nil {
-		pv, err := bound(ctx, m.opts.claims, pod, w)
+		claim, pv, err := bound(ctx, m.opts.claims, pod, w)
 		if err == nil {
 			err = matchesNode(pv, m.opts.nodeLabels())
 		}
@@ -153,7 +156,7 @@ func (m *Manager) resolve(ctx context.Context, pod *corev1.Pod, w *wanted) (Plug
 		if plugin = persistentPlugin(m.plugins, pv); plugin == nil {
 			return nil, Mount{}, unsupportedError(kindOf(pv.Spec.PersistentVolumeSource) + " persistent volumes are not supported")
 		}
-		mount.PV, name = pv, pv.Name
+		mount.PV, mount.Claim, name = pv, claim, pv.Name
 		mount.ReadOnly = w.PersistentVolumeClaim != nil && w.PersistentVolumeClaim.ReadOnly
 	}
 	switch {

@@ -22,7 +22,7 @@ type Plugin interface {
 	// Handles reports whether a volume is of this kind.
 	Handles(v *corev1.Volume) bool
 	// SetUp makes a volume ready, or brings it up to date. It is idempotent, also after it was interrupted, and leaves what has not changed
-	// alone. It is called again after an error, unless that is [errors.ErrUnsupported]: then the pod can never run here.
+	// alone. It is called again after an error, unless that is [errors.ErrUnsupported]: then the pod can never run here. A [LaterError] says when.
 	SetUp(ctx context.Context, m Mount) (podmill.Volume, error)
 	// TearDown takes a volume away, with its directory. It is idempotent, and knows of the volume what is on disk: it may have been made by an
 	// earlier process, and be half-made or half gone.
@@ -41,8 +41,9 @@ type Mount struct {
 	Place
 	Pod    *corev1.Pod
 	Volume *corev1.Volume
-	// PV is what the volume's claim is bound to; nil where it is not a claim.
-	PV *corev1.PersistentVolume
+	// PV is what the volume's claim is bound to, and Claim is that; nil where it is not a claim.
+	PV    *corev1.PersistentVolume
+	Claim *corev1.PersistentVolumeClaim
 	// ReadOnly says that no container of the pod may write to it.
 	ReadOnly bool
 }
@@ -58,6 +59,12 @@ type Place struct {
 // Path returns the absolute path of the volume's directory, which need not exist.
 func (p Place) Path() string {
 	return filepath.Join(p.pods, string(p.UID), volumesDir, escape(p.Plugin), p.Name)
+}
+
+// Open opens the volume's directory, and makes it and those that lead there where create asks for it. No link on the way is followed, and nothing is entered that is mounted
+// there.
+func (p Place) Open(create bool) (*os.Root, error) {
+	return enter(p.pods, create, string(p.UID), volumesDir, escape(p.Plugin), p.Name)
 }
 
 const (
