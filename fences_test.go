@@ -68,18 +68,20 @@ func TestFences(t *testing.T) {
 	leaves := []string{"podspec"}
 	// keepers are the rooms that may reach a dependency. Whatever else reaches it drags it into every agent.
 	keepers := map[string][]string{
-		"k8s.io/client-go":                    {"apiserver", "internal/testenv/testapi", "examples"},
-		"google.golang.org/grpc":              {"cri", "probe/grpcprobe", "examples"},
-		"k8s.io/cri-api":                      {"cri", "examples"},
-		"github.com/containerd/cgroups":       {"cgroup", "examples"},
-		"github.com/fsnotify/fsnotify":        {"staticpod", "examples"},
-		"k8s.io/kubernetes":                   {},
-		"github.com/onsi/gomega":              {},
-		"github.com/stretchr/testify":         {},
-		"github.com/google/go-cmp":            {"podmilltest", "examples"},
-		"pgregory.net/rapid":                  {},
-		"github.com/spf13/cobra":              {},
-		"github.com/prometheus/client_golang": {},
+		"k8s.io/client-go":                            {"apiserver", "internal/testenv/testapi", "examples"},
+		"google.golang.org/grpc":                      {"cri", "probe/grpcprobe", "volume/csi", "internal/testenv/testcsi/driver", "examples"},
+		"k8s.io/cri-api":                              {"cri", "examples"},
+		"k8s.io/kubelet":                              {"volume/csi", "internal/testenv/testcsi/driver", "examples"},
+		"github.com/container-storage-interface/spec": {"volume/csi", "internal/testenv/testcsi/driver", "examples"},
+		"github.com/containerd/cgroups":               {"cgroup", "examples"},
+		"github.com/fsnotify/fsnotify":                {"staticpod", "volume/csi", "examples"},
+		"k8s.io/kubernetes":                           {},
+		"github.com/onsi/gomega":                      {},
+		"github.com/stretchr/testify":                 {},
+		"github.com/google/go-cmp":                    {"podmilltest", "examples"},
+		"pgregory.net/rapid":                          {},
+		"github.com/spf13/cobra":                      {},
+		"github.com/prometheus/client_golang":         {},
 	}
 	for _, p := range packages(t) {
 		path, _ := within(p.ImportPath)
@@ -121,7 +123,7 @@ func TestNoReplace(t *testing.T) {
 		if strings.HasPrefix(line, "replace") || strings.Contains(line, "=>") {
 			t.Errorf("go.mod has a replace: %s", line)
 		}
-		for _, m := range []string{"k8s.io/api ", "k8s.io/apimachinery ", "k8s.io/cri-api ", "k8s.io/client-go "} {
+		for _, m := range []string{"k8s.io/api ", "k8s.io/apimachinery ", "k8s.io/cri-api ", "k8s.io/client-go ", "k8s.io/kubelet "} {
 			if strings.HasPrefix(line, m) && !strings.HasSuffix(line, ".0") {
 				t.Errorf("go.mod asks for more than the lowest patch: %s", line)
 			}
