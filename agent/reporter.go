@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,30 +24,26 @@ type reporter struct {
 
 // Report makes and delivers the pod's status.
 func (r *reporter) Report(_ context.Context, pod *corev1.Pod, seen *podmill.RuntimePod, p podmill.Progress) error {
-	next := status.Generate(status.Input{
+	r.statuses.Report(status.Input{
 		Pod: pod, Seen: seen, Progress: p, Last: r.last(pod, p), Runtime: r.runtime.name(), HostIPs: r.hostIPs,
-	}, time.Now())
-	r.statuses.Set(pod, next)
+	})
 	if p.Removed && (pod.DeletionTimestamp != nil || !r.wanted(pod.UID)) {
 		r.statuses.Finish(pod)
 	}
 	return nil
 }
 
-// last returns the newest status of a pod. A pod that had ended and is synced again is another one under the same UID, such as a manifest that
-// was removed and put back: it starts with no past.
+// last returns the past of a pod that has none, and nil for any other: the manager knows it. A pod that had ended and is synced again is another one under the same UID, such
+// as a manifest that was removed and put back.
 func (r *reporter) last(pod *corev1.Pod, p podmill.Progress) *corev1.PodStatus {
 	r.mu.Lock()
 	again := r.ended[pod.UID] && p.Termination == nil
 	r.ended[pod.UID] = p.Termination != nil
 	r.mu.Unlock()
 	if again {
-		return nil
+		return &corev1.PodStatus{}
 	}
-	if known, ok := r.statuses.Status(pod.UID); ok {
-		return &known
-	}
-	return &pod.Status
+	return nil
 }
 
 // Cleanup forgets pods that nobody keeps, when their last status has gone out.

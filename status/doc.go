@@ -3,11 +3,11 @@
 // # Usage
 //
 // [Generate] is a pure function: the pod, what the runtime shows, what the agent knows beside it and the last status go in, the next
-// status comes out. A [Manager] takes statuses with Set and brings them to a [podmill.StatusSink]:
+// status comes out. A [Manager] takes statuses with Set and brings them to a [podmill.StatusSink]; Report does both:
 //
 //	m := status.New(sink)
 //	go m.Run(ctx)
-//	m.Set(pod, status.Generate(status.Input{Pod: pod, Seen: seen, Last: last}, time.Now()))
+//	m.Report(status.Input{Pod: pod, Seen: seen, Progress: progress})
 //
 // # Guarantees
 //
