@@ -147,8 +147,17 @@ type RuntimeStatus struct {
 	NetworkReady Condition
 	// CgroupDriver is "cgroupfs" or "systemd", empty where the runtime does not tell.
 	CgroupDriver string
-	// Handlers are the names that [SandboxSpec.RuntimeHandler] may have.
-	Handlers []string
+	// Handlers are what [SandboxSpec.RuntimeHandler] may name; the default one's name is empty.
+	Handlers []RuntimeHandler
+	// SupplementalGroupsPolicy says that a pod's supplementalGroupsPolicy is carried out.
+	SupplementalGroupsPolicy bool
+}
+
+// RuntimeHandler is a way in which a runtime runs sandboxes, and what it can do.
+type RuntimeHandler struct {
+	Name                    string
+	RecursiveReadOnlyMounts bool
+	UserNamespaces          bool
 }
 
 // Condition is a yes or no with its reason.

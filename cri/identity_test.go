@@ -21,7 +21,8 @@ func TestRuntimeStatus(t *testing.T) {
 		Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
 			{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Reason: "NetworkPluginNotReady", Message: "no CNI"}, {Type: "Other", Status: true}, {},
 		}},
-		RuntimeHandlers: []*runtimeapi.RuntimeHandler{{}, {Name: "kata"}},
+		RuntimeHandlers: []*runtimeapi.RuntimeHandler{{}, {Name: "kata", Features: &runtimeapi.RuntimeHandlerFeatures{UserNamespaces: true}}},
+		Features:        &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: true},
 	}))
 	for driver, answer := range map[string]answer{
 		"systemd":  says(&runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: runtimeapi.CgroupDriver_SYSTEMD}}),
@@ -38,7 +39,8 @@ func TestRuntimeStatus(t *testing.T) {
 		}
 		want := &podmill.RuntimeStatus{
 			Name: "fake", Version: "1", CgroupDriver: driver, RuntimeReady: podmill.Condition{OK: true},
-			NetworkReady: podmill.Condition{Reason: "NetworkPluginNotReady", Message: "no CNI"}, Handlers: []string{"", "kata"},
+			NetworkReady: podmill.Condition{Reason: "NetworkPluginNotReady", Message: "no CNI"},
+			Handlers:     []podmill.RuntimeHandler{{}, {Name: "kata", UserNamespaces: true}}, SupplementalGroupsPolicy: true,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)

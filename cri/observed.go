@@ -112,7 +112,9 @@ func observedImage(i *runtimeapi.Image) podmill.Image {
 }
 
 func observedStatus(it *identity, s *runtimeapi.StatusResponse) *podmill.RuntimeStatus {
-	out := &podmill.RuntimeStatus{Name: it.name, Version: it.version, CgroupDriver: it.cgroupDriver}
+	out := &podmill.RuntimeStatus{
+		Name: it.name, Version: it.version, CgroupDriver: it.cgroupDriver, SupplementalGroupsPolicy: s.GetFeatures().GetSupplementalGroupsPolicy(),
+	}
 	for _, condition := range s.GetStatus().GetConditions() {
 		seen := podmill.Condition{OK: condition.GetStatus(), Reason: condition.GetReason(), Message: condition.GetMessage()}
 		switch condition.GetType() {
@@ -123,7 +125,10 @@ func observedStatus(it *identity, s *runtimeapi.StatusResponse) *podmill.Runtime
 		}
 	}
 	for _, handler := range s.GetRuntimeHandlers() {
-		out.Handlers = append(out.Handlers, handler.GetName())
+		can := handler.GetFeatures()
+		out.Handlers = append(out.Handlers, podmill.RuntimeHandler{
+			Name: handler.GetName(), RecursiveReadOnlyMounts: can.GetRecursiveReadOnlyMounts(), UserNamespaces: can.GetUserNamespaces(),
+		})
 	}
 	return out
 }
