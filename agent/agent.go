@@ -253,6 +253,10 @@ func (a *Agent) Pods() (pods []*corev1.Pod, synced bool) {
 	return pods, synced
 }
 
+// Kill ends a pod for the node's sake, as an eviction or the node's shutdown does: it stays ended, whatever its source wants. The channel is closed when none of its
+// containers runs any more, for which Run has to run. See [podworkers.Workers.Kill].
+func (a *Agent) Kill(pod types.UID, k podmill.Kill) <-chan struct{} { return a.workers.Kill(pod, k) }
+
 // Healthy returns what is wrong with the agent, nil if nothing is.
 func (a *Agent) Healthy() error { return errors.Join(a.eyes.Healthy(), a.loop.Healthy()) }
 

@@ -5,8 +5,10 @@
 //	n := node.New(api, "node1", observe, node.WithLabels(labels))
 //	err := n.Run(ctx)
 //
-// observe says what the node is and how it does: addresses, capacity, conditions. [Status] makes the API's status of that, and is a pure function;
-// [Ready] and [Pressure] make conditions with the kubelet's words.
+// observe says what the node is and how it does: addresses, capacity, conditions. [Status] makes the API's status of that, and is a pure function. [Ready], [Pressure] and,
+// of what was measured, [Pressures] make conditions with the kubelet's words; [Images] and [State.SetRuntime] what a Node says of images and of its runtime.
+//
+// [Shutdown] ends the pods when the machine goes down, in the order of their priorities.
 //
 // # Guarantees
 //

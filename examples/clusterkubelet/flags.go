@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podmill/podmill/examples/internal/machine"
+	"github.com/podmill/podmill/node"
 )
 
 // config is what the flags say. They have the kubelet's names and mean the same.
@@ -24,6 +26,11 @@ type config struct {
 	taints       []corev1.Taint
 	maxPods      resource.Quantity
 	serving      serving
+
+	evictionHard       node.Thresholds
+	pressureTransition time.Duration
+	shutdownGrace      time.Duration
+	shutdownCritical   time.Duration
 }
 
 func parseFlags(args []string, errOut io.Writer) (*config, error) {
@@ -37,8 +44,20 @@ func parseFlags(args []string, errOut io.Writer) (*config, error) {
 	labels := flags.String("node-labels", "", "`labels` that the node has, as a=b,c=d")
 	taints := flags.String("register-with-taints", "", "`taints` that the node is created with, as a=b:NoSchedule,c:NoExecute")
 	maxPods := flags.Int64("max-pods", 110, "how many pods the node says it can run")
+	c.evictionHard = node.DefaultThresholds()
+	flags.Func("eviction-hard", "`thresholds` below which the node says that it is under pressure, as memory.available<100Mi (the default is the kubelet's); no pod is evicted for them",
+		func(text string) (err error) {
+			c.evictionHard, err = node.ParseThresholds(text)
+			return err
+		})
+	flags.DurationVar(&c.pressureTransition, "eviction-pressure-transition-period", 5*time.Minute, "how long the node goes on to say that it is under pressure")
+	flags.DurationVar(&c.shutdownGrace, "shutdown-grace-period", 0, "the `time` that pods have to end when the machine goes down, which SIGPWR says; 0 leaves them running")
+	flags.DurationVar(&c.shutdownCritical, "shutdown-grace-period-critical-pods", 0, "the `part` of it that is left to pods which the system cannot do without")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
+	}
+	if c.shutdownCritical < 0 || c.shutdownCritical > c.shutdownGrace {
+		return nil, fmt.Errorf("--shutdown-grace-period-critical-pods %v is no part of --shutdown-grace-period %v", c.shutdownCritical, c.shutdownGrace)
 	}
 	c.maxPods = *resource.NewQuantity(*maxPods, resource.DecimalSI)
 	if c.kubeconfig == "" {

@@ -81,8 +81,11 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *
 	}
 	m.Port = c.serving.bound()
 	var a *agent.Agent
-	self := node.New(apiserver.NewNodes(client), c.NodeName, func(ctx context.Context) node.State { return c.State(ctx, m, runtime, a.Healthy()) },
-		node.WithLabels(c.labels()), node.WithTaints(c.taints...))
+	watch := &observer{
+		config: c, hardware: m, runtime: runtime, healthy: func() error { return a.Healthy() },
+		pressures: node.NewPressures(c.evictionHard, c.pressureTransition),
+	}
+	self := node.New(apiserver.NewNodes(client), c.NodeName, watch.state, node.WithLabels(c.labels()), node.WithTaints(c.taints...))
 
 	objects, statuses := apiserver.NewObjects(client), apiserver.NewStatusSink(client)
 	mirrors := apiserver.NewMirrors(client, statuses, self.Known)
@@ -112,5 +115,5 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *
 	if err != nil {
 		return nil, err
 	}
-	return []machine.Part{answer, a.Run, mirrors.Run, self.Run}, nil
+	return []machine.Part{answer, c.shutdown(watch, self, a), a.Run, mirrors.Run, self.Run}, nil
 }

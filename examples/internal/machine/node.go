@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,8 +17,9 @@ func (f *Flags) Labels() map[string]string {
 	return map[string]string{corev1.LabelHostname: f.NodeName, corev1.LabelOSStable: runtime.GOOS, corev1.LabelArchStable: runtime.GOARCH}
 }
 
-// State says how the node does: what does not change is in s, and agent is what is wrong with the agent, nil if nothing is.
-func (f *Flags) State(ctx context.Context, s node.State, reporter podmill.StatusReporter, agent error) node.State {
+// State says how the node does: what does not change is in s, with the conditions of pressure where somebody measures that, and agent is what is wrong with the
+// agent, nil if nothing is.
+func (f *Flags) State(ctx context.Context, s node.State, reporter podmill.StatusReporter, agent ...error) node.State {
 	for _, ip := range f.NodeIPs {
 		s.Addresses = append(s.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
 	}
@@ -25,17 +27,16 @@ func (f *Flags) State(ctx context.Context, s node.State, reporter podmill.Status
 	status, err := reporter.RuntimeStatus(ctx)
 	var network error
 	if err == nil {
-		s.Info.ContainerRuntimeVersion = status.Name + "://" + status.Version
-		for _, name := range status.Handlers {
-			s.RuntimeHandlers = append(s.RuntimeHandlers, corev1.NodeRuntimeHandler{Name: name})
-		}
+		s.SetRuntime(status)
 		err = wrong("RuntimeReady", status.RuntimeReady)
 		network = wrong("NetworkReady", status.NetworkReady)
 	}
-	s.Conditions = []corev1.NodeCondition{
-		node.Pressure(corev1.NodeMemoryPressure, false), node.Pressure(corev1.NodeDiskPressure, false), node.Pressure(corev1.NodePIDPressure, false),
-		node.Ready(err, network, agent),
+	if s.Conditions == nil {
+		s.Conditions = []corev1.NodeCondition{
+			node.Pressure(corev1.NodeMemoryPressure, false), node.Pressure(corev1.NodeDiskPressure, false), node.Pressure(corev1.NodePIDPressure, false),
+		}
 	}
+	s.Conditions = append(slices.Clip(s.Conditions), node.Ready(append([]error{err, network}, agent...)...))
 	return s
 }
 

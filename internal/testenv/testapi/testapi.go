@@ -181,15 +181,18 @@ func (a *API) OpenLog(pod string, params map[string]string) (io.ReadCloser, erro
 	return request.Stream(context.Background())
 }
 
-// Patch changes an object of the namespace, or a part of it, by a strategic merge patch.
+// Patch changes a node or an object of the namespace, or a part of it, by a strategic merge patch.
 func (a *API) Patch(resource, name string, patch any, subresource ...string) {
 	a.Helper()
 	data, err := json.Marshal(patch)
 	if err != nil {
 		a.Fatal(err)
 	}
-	a.do("patch "+resource+" "+name, a.core.Patch(types.StrategicMergePatchType).Namespace(a.Namespace).Resource(resource).Name(name).
-		SubResource(subresource...).Body(data), nil)
+	request := a.core.Patch(types.StrategicMergePatchType).Resource(resource).Name(name).SubResource(subresource...).Body(data)
+	if resource != "nodes" {
+		request = request.Namespace(a.Namespace)
+	}
+	a.do("patch "+resource+" "+name, request, nil)
 }
 
 // Delete deletes an object of the namespace, with a grace period unless that is negative; one that is not there is deleted.
