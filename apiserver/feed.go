@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// answerWithin is how long the API server may take to answer a list, or to begin a watch.
+	// answerWithin is how long the API server may take to answer, or to begin a watch. One that is overloaded answers; one that does not is not there, or the connection
+	// to it has died, and the next attempt makes another.
 	answerWithin = 30 * time.Second
 	// silence is how long a watch may say nothing. The server sends a bookmark every minute or so; one that does not is asked anew, from where it
 	// was, which costs nothing when all is well.
@@ -25,7 +26,7 @@ const (
 	// podPatience and objectPatience are the first waits after a failure. What a pod refers to is refused for the moment in which the
 	// authorizer has yet to hear of the pod, and a pod's start waits for it.
 	podPatience    = 100 * time.Millisecond
-	objectPatience = 10 * time.Millisecond
+	objectPatience = 2 * time.Millisecond
 )
 
 // feed follows a list of objects: the whole of it first, and then its changes, over lost connections and whatever else befalls a watch. The list and

@@ -299,34 +299,38 @@ func (m *Mirrors) outcome(ctx context.Context, name types.NamespacedName, err er
 // show takes the next step for the pod of a name, and those after it.
 func (m *Mirrors) show(ctx context.Context, name types.NamespacedName) error {
 	for {
-		m.mu.Lock()
-		s, synced := *m.of(name), m.waiting == 0
-		step := nextMirror(s.static, s.wanted, s.mirror)
-		if s.static == nil && s.mirror == nil {
-			delete(m.shown, name)
-		}
-		m.mu.Unlock()
-		switch {
-		case step == mirrorLeave, step == mirrorRemove && s.static == nil && !synced:
-			return nil
-		case step == mirrorRemove:
-			if err := m.remove(ctx, s.mirror); err != nil {
-				return err
-			}
-		case step == mirrorCreate:
-			if err := m.create(ctx, s.static); err != nil {
-				return err
-			}
-		case s.status == nil:
-			return nil
-		default:
-			err := m.sink.UpdateStatus(ctx, s.mirror, s.status)
-			if errors.Is(err, podmill.ErrGone) {
-				m.drop(s.mirror)
-			}
+		if done, err := m.step(ctx, name); done || err != nil {
 			return err
 		}
 	}
+}
+
+// step takes the next step for the pod of a name. done says that it was the last.
+func (m *Mirrors) step(ctx context.Context, name types.NamespacedName) (done bool, err error) {
+	m.mu.Lock()
+	s, synced := *m.of(name), m.waiting == 0
+	step := nextMirror(s.static, s.wanted, s.mirror)
+	if s.static == nil && s.mirror == nil {
+		delete(m.shown, name)
+	}
+	m.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	switch {
+	case step == mirrorLeave, step == mirrorRemove && s.static == nil && !synced:
+		return true, nil
+	case step == mirrorRemove:
+		return false, m.remove(ctx, s.mirror)
+	case step == mirrorCreate:
+		return false, m.create(ctx, s.static)
+	case s.status == nil:
+		return true, nil
+	}
+	err = m.sink.UpdateStatus(ctx, s.mirror, s.status)
+	if errors.Is(err, podmill.ErrGone) {
+		m.drop(s.mirror)
+	}
+	return true, err
 }
 
 func (m *Mirrors) create(ctx context.Context, static *corev1.Pod) error {

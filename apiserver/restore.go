@@ -93,6 +93,8 @@ func (s *StatusSink) takeDoubts() []*corev1.Pod {
 
 // again writes what was written last, unless something newer was meanwhile.
 func (s *StatusSink) again(ctx context.Context, pod *corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	r := s.record(pod)
 	r.writing.Lock()
 	defer r.writing.Unlock()

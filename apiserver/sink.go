@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
@@ -37,7 +40,7 @@ type StatusSink struct {
 type written struct {
 	writing sync.Mutex // is held while it is written
 
-	patch   []byte // the last one that was taken; nil if none was
+	patch   []byte // the last one that was taken; nil if none was, or if that of a later one is not known
 	version string // of the pod, with it
 }
 
@@ -87,26 +90,29 @@ func (s *StatusSink) isWritten(r *written, patch []byte) bool {
 	return bytes.Equal(r.patch, patch)
 }
 
-// write has the server take a patch. Callers hold r.writing.
+// write has the server take a patch. Until it says that it has, nobody knows what is written. Callers hold r.writing.
 func (s *StatusSink) write(ctx context.Context, pod *corev1.Pod, r *written, patch []byte) error {
 	shown := &corev1.Pod{}
 	err := s.client.core.Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status").
 		Body(patch).Do(ctx).Into(shown)
+	s.mu.Lock()
+	switch {
+	case err == nil:
+		r.patch, r.version = patch, shown.ResourceVersion
+	case !bytes.Equal(r.patch, patch):
+		r.patch = nil // the new one may have been taken
+	}
+	s.mu.Unlock()
 	if err != nil {
 		return s.outcome(ctx, pod, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.patch, r.version = patch, shown.ResourceVersion
 	return nil
 }
 
 // outcome returns what an error of the API server means. A conflict may be one of UIDs; to know it takes a look at the pod.
 func (s *StatusSink) outcome(ctx context.Context, pod *corev1.Pod, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // the pod by that name may be another, or another node's
-		found := &corev1.Pod{}
-		look := s.client.core.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Do(ctx).Into(found)
-		if apierrors.IsNotFound(look) || look == nil && found.UID != pod.UID {
+		if has, look := s.client.has(ctx, pod); look == nil && !has {
 			return fmt.Errorf("%w: %w", podmill.ErrGone, err)
 		}
 	}
@@ -137,13 +143,30 @@ func (s *StatusSink) forget(pod types.UID) {
 	delete(s.doubts, pod)
 }
 
-// remove takes the pod of that UID from the API, at once. One that is not there is removed.
+// remove takes the pod of that UID from the API, at once. One that is not there is removed, and so is one that is not this node's any more: it was removed by
+// force, and another by its name is elsewhere, which this node may not touch.
 func (c *Client) remove(ctx context.Context, pod *corev1.Pod) error {
 	err := c.core.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
 		Body(&metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID}}).
 		Do(ctx).Error()
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // there is another one of its name
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case apierrors.IsConflict(err), apierrors.IsForbidden(err): // there may be another one of its name
+		if has, look := c.has(ctx, pod); look == nil && !has {
+			return nil
+		}
 	}
 	return err
+}
+
+// has reports whether the server has the pod of that UID, bound to this node. It asks for a list, which a node may always have of its own pods; to get a pod
+// that is gone, or another node's, is forbidden, and that says nothing.
+func (c *Client) has(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	own := metav1.ListOptions{FieldSelector: fields.AndSelectors(
+		fields.OneTermEqualSelector(metav1.ObjectNameField, pod.Name), fields.OneTermEqualSelector("spec.nodeName", c.node)).String()}
+	found := &corev1.PodList{}
+	err := c.core.Get().Namespace(pod.Namespace).Resource("pods").
+		SpecificallyVersionedParams(&own, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Do(ctx).Into(found)
+	return slices.ContainsFunc(found.Items, func(p corev1.Pod) bool { return p.UID == pod.UID }), err
 }

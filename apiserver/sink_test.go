@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podmilltest"
@@ -43,9 +44,8 @@ func TestOutcomes(t *testing.T) {
 				switch {
 				case r.Method == http.MethodPatch && errors.As(tc.patch, &status):
 					return int(status.Status().Code), status.Status()
-				case r.Method == http.MethodGet && tc.there == nil:
-					missing := apierrors.NewNotFound(pods, "p").Status()
-					return int(missing.Code), missing
+				case r.Method == http.MethodGet:
+					return http.StatusOK, listOf(tc.there)
 				}
 				found := tc.there.DeepCopy()
 				found.APIVersion, found.Kind = "v1", "Pod"
@@ -62,6 +62,52 @@ func TestOutcomes(t *testing.T) {
 			}
 			if asked != tc.asked {
 				t.Errorf("asked %q, want %q", asked, tc.asked)
+			}
+		})
+	}
+}
+
+// listOf is the list of a node's pods of that name.
+func listOf(pod *corev1.Pod) *corev1.PodList {
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+	if pod != nil {
+		list.Items = append(list.Items, *pod)
+	}
+	return list
+}
+
+// The end of a pod is confirmed where the server has nothing against it, and where it has no such pod of this node any more.
+func TestTheEndOfAPodThatIsNotHereAnyMore(t *testing.T) {
+	pods := corev1.Resource("pods")
+	pod := podmilltest.Pod("x/p", podmilltest.Container("c", "i"), podmilltest.Deleted(0))
+	other := pod.DeepCopy()
+	other.UID = "other"
+	for name, tc := range map[string]struct {
+		answer *apierrors.StatusError // nil is success
+		there  *corev1.Pod
+		ends   bool
+	}{
+		"removed":                      {nil, pod, true},
+		"gone":                         {apierrors.NewNotFound(pods, "p"), nil, true},
+		"another by its UID":           {apierrors.NewConflict(pods, "p", errors.New("UID")), other, true},
+		"another node's":               {apierrors.NewForbidden(pods, "p", errors.New("not yours")), nil, true},
+		"another node's, and one here": {apierrors.NewForbidden(pods, "p", errors.New("not yours")), other, true},
+		"no right":                     {apierrors.NewForbidden(pods, "p", errors.New("no right")), pod, false},
+		"broken":                       {apierrors.NewInternalError(errors.New("etcd")), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.answer = func(r *http.Request, _ []byte) (int, any) {
+				switch {
+				case r.Method == http.MethodGet:
+					return http.StatusOK, listOf(tc.there)
+				case tc.answer != nil:
+					return int(tc.answer.ErrStatus.Code), tc.answer.ErrStatus
+				}
+				return http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+			}
+			if err := NewStatusSink(s.client(t)).FinishPod(t.Context(), pod); (err == nil) != tc.ends {
+				t.Errorf("error %v, want one: %v", err, !tc.ends)
 			}
 		})
 	}

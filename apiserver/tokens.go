@@ -3,9 +3,11 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/podmill/podmill"
 )
@@ -20,10 +22,33 @@ func (o *Objects) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, s *c
 		request.Spec.Audiences = []string{s.Audience}
 	}
 	answer := &authenticationv1.TokenRequest{}
-	err := o.client.core.Post().Namespace(pod.Namespace).Resource("serviceaccounts").Name(pod.Spec.ServiceAccountName).SubResource("token").
-		Body(request).Do(ctx).Into(answer)
+	err := patiently(ctx, func(ctx context.Context) error {
+		return o.client.core.Post().Namespace(pod.Namespace).Resource("serviceaccounts").Name(pod.Spec.ServiceAccountName).SubResource("token").
+			Body(request).Do(ctx).Into(answer)
+	})
 	if err != nil {
 		return podmill.Token{}, fmt.Errorf("token of service account %s for pod %s: %w", pod.Spec.ServiceAccountName, podmill.RefOf(pod), err)
 	}
 	return podmill.Token{Value: answer.Status.Token, Expires: answer.Status.ExpirationTimestamp.Time}, nil
+}
+
+// authorizerLag is how long the server's authorizer may take to hear of a pod.
+const authorizerLag = time.Second
+
+// patiently asks for what belongs to a pod. The authorizer hears of a new pod no sooner than its node does, and refuses until then what it will grant.
+func patiently(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	begin := time.Now()
+	for pause := objectPatience; ; pause *= 2 {
+		err := ask(ctx)
+		if !apierrors.IsForbidden(err) || time.Since(begin)+pause > authorizerLag {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
