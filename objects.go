@@ -27,7 +27,8 @@ type Services interface {
 
 // RuntimeClasses gives the RuntimeClasses that pods name. What it returns is shared and read-only.
 type RuntimeClasses interface {
-	// RuntimeClass returns a RuntimeClass, ErrNotFound if there is none of that name, and any other error if it cannot tell. It returns at once.
+	// RuntimeClass returns a RuntimeClass, ErrNotFound if there is none of that name, and any other error if it cannot tell. It returns soon: the start of a pod waits
+	// for it.
 	RuntimeClass(ctx context.Context, name string) (*nodev1.RuntimeClass, error)
 }
 

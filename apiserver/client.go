@@ -8,6 +8,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +23,7 @@ type Client struct {
 	node   string
 	core   rest.Interface
 	leases rest.Interface
+	nodes  rest.Interface // of the group of RuntimeClasses
 
 	authentication, authorization rest.Interface
 }
@@ -52,6 +54,7 @@ func NewClient(config *rest.Config, nodeName string) (*Client, error) {
 	utilruntime.Must(authenticationv1.AddToScheme(scheme))
 	utilruntime.Must(authorizationv1.AddToScheme(scheme))
 	utilruntime.Must(coordinationv1.AddToScheme(scheme))
+	utilruntime.Must(nodev1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	shared.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 
@@ -61,7 +64,7 @@ func NewClient(config *rest.Config, nodeName string) (*Client, error) {
 	}
 	c := &Client{node: nodeName}
 	for into, version := range map[*rest.Interface]schema.GroupVersion{
-		&c.core: corev1.SchemeGroupVersion, &c.leases: coordinationv1.SchemeGroupVersion,
+		&c.core: corev1.SchemeGroupVersion, &c.leases: coordinationv1.SchemeGroupVersion, &c.nodes: nodev1.SchemeGroupVersion,
 		&c.authentication: authenticationv1.SchemeGroupVersion, &c.authorization: authorizationv1.SchemeGroupVersion,
 	} {
 		if *into, err = group(shared, transport, version); err != nil {

@@ -73,6 +73,11 @@ func (u *users) add(pod *corev1.Pod) {
 			u.use(ref)
 		}
 	}
+	if name := pod.Spec.RuntimeClassName; name != nil && *name != "" {
+		class := podmill.ObjectRef{Kind: runtimeClass, Name: *name}
+		refs[class] = true
+		u.use(class)
+	}
 	if len(refs) > 0 {
 		u.pods[pod.UID] = refs
 	}

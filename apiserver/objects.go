@@ -9,16 +9,18 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
 	"github.com/podmill/podmill"
 )
 
 // Objects gives what pods refer to in the API server: it is [podmill.ConfigMaps], [podmill.Secrets], [podmill.Services], [podmill.ObjectWatcher],
-// [podmill.Claims] and [podmill.ServiceAccountTokens].
+// [podmill.RuntimeClasses], [podmill.Claims] and [podmill.ServiceAccountTokens].
 //
 // An object that a pod of a followed source refers to is watched, once for all pods, for as long as there is one whose containers may still start: a read of it
 // costs no request, and a change is told at once. Any other object is asked for with each read, as far as the node may read it. Services are watched while a
@@ -45,6 +47,7 @@ var (
 	_ podmill.ConfigMaps           = (*Objects)(nil)
 	_ podmill.Secrets              = (*Objects)(nil)
 	_ podmill.Services             = (*Objects)(nil)
+	_ podmill.RuntimeClasses       = (*Objects)(nil)
 	_ podmill.ObjectWatcher        = (*Objects)(nil)
 	_ podmill.Claims               = (*Objects)(nil)
 	_ podmill.ServiceAccountTokens = (*Objects)(nil)
@@ -70,6 +73,11 @@ func (o *Objects) Secret(ctx context.Context, namespace, name string) (*corev1.S
 	return find(ctx, o, podmill.ObjectRef{Kind: "Secret", Namespace: namespace, Name: name}, &corev1.Secret{})
 }
 
+// RuntimeClass implements [podmill.RuntimeClasses]. What a class costs beside a pod's containers the API server has written into the pod, as its overhead.
+func (o *Objects) RuntimeClass(ctx context.Context, name string) (*nodev1.RuntimeClass, error) {
+	return find(ctx, o, podmill.ObjectRef{Kind: runtimeClass, Name: name}, &nodev1.RuntimeClass{})
+}
+
 // find returns a watched object, or asks for it.
 func find[T runtime.Object](ctx context.Context, o *Objects, ref podmill.ObjectRef, into T) (T, error) {
 	w := o.watch(ref)
@@ -78,24 +86,26 @@ func find[T runtime.Object](ctx context.Context, o *Objects, ref podmill.ObjectR
 	}
 	var none T
 	if err := w.wait(ctx); err != nil {
-		return none, fmt.Errorf("%s %s/%s: %w", ref.Kind, ref.Namespace, ref.Name, err)
+		return none, fmt.Errorf("%s: %w", textOf(ref), err)
 	}
 	found, ok := w.get(ref.Namespace, ref.Name).(T)
 	if !ok {
-		return none, fmt.Errorf("%s %s/%s: %w", ref.Kind, ref.Namespace, ref.Name, podmill.ErrNotFound)
+		return none, fmt.Errorf("%s: %w", textOf(ref), podmill.ErrNotFound)
 	}
 	return found, nil
 }
 
 // get asks for an object.
 func get[T runtime.Object](ctx context.Context, o *Objects, ref podmill.ObjectRef, into T) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	var none T
-	err := o.client.core.Get().NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(resourceOf(ref.Kind)).Name(ref.Name).Do(ctx).Into(into)
+	err := o.client.of(ref.Kind).Get().NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(resourceOf(ref.Kind)).Name(ref.Name).Do(ctx).Into(into)
 	if apierrors.IsNotFound(err) {
 		err = podmill.ErrNotFound
 	}
 	if err != nil {
-		return none, fmt.Errorf("%s %s/%s: %w", ref.Kind, ref.Namespace, ref.Name, err)
+		return none, fmt.Errorf("%s: %w", textOf(ref), err)
 	}
 	return into, nil
 }
@@ -194,12 +204,14 @@ func (o *Objects) leave(ref podmill.ObjectRef) {
 }
 
 func (o *Objects) feedOf(ref podmill.ObjectRef) *feed {
-	f := &feed{client: o.client.core, resource: resourceOf(ref.Kind), namespace: ref.Namespace, patience: objectPatience}
+	f := &feed{client: o.client.of(ref.Kind), resource: resourceOf(ref.Kind), namespace: ref.Namespace, patience: objectPatience}
 	switch ref.Kind {
 	case "ConfigMap":
 		f.example = &corev1.ConfigMap{}
 	case "Secret":
 		f.example = &corev1.Secret{}
+	case runtimeClass:
+		f.example = &nodev1.RuntimeClass{}
 	default:
 		f.example = &corev1.Service{}
 	}
@@ -209,5 +221,28 @@ func (o *Objects) feedOf(ref podmill.ObjectRef) *feed {
 	return f
 }
 
+// runtimeClass is the one kind here that is not of the core group.
+const runtimeClass = "RuntimeClass"
+
+// of returns the client for objects of a kind.
+func (c *Client) of(kind string) rest.Interface {
+	if kind == runtimeClass {
+		return c.nodes
+	}
+	return c.core
+}
+
 // resourceOf returns the API's name of a kind.
-func resourceOf(kind string) string { return strings.ToLower(kind) + "s" }
+func resourceOf(kind string) string {
+	if kind == runtimeClass {
+		return "runtimeclasses"
+	}
+	return strings.ToLower(kind) + "s"
+}
+
+func textOf(ref podmill.ObjectRef) string {
+	if ref.Namespace == "" {
+		return ref.Kind + " " + ref.Name
+	}
+	return ref.Kind + " " + ref.Namespace + "/" + ref.Name
+}

@@ -63,8 +63,11 @@ const podPrefix = "pod/"
 func podKey(source string, uid types.UID) string { return podPrefix + source + "/" + string(uid) }
 func statusKey(uid types.UID) string             { return "status/" + string(uid) }
 func objectKey(ref podmill.ObjectRef) string     { return ref.Kind + "/" + ref.Namespace + "/" + ref.Name }
-func servicesKey(namespace string) string        { return "services/" + namespace }
-func tokensOf(uid types.UID) string              { return "token/" + string(uid) + "/" }
+func classKey(name string) string {
+	return objectKey(podmill.ObjectRef{Kind: "RuntimeClass", Name: name})
+}
+func servicesKey(namespace string) string { return "services/" + namespace }
+func tokensOf(uid types.UID) string       { return "token/" + string(uid) + "/" }
 
 // isSecret reports whether an old value of a key must not stay on disk.
 func isSecret(key string) bool {
@@ -110,6 +113,9 @@ func (c *Checkpoint) tidy() {
 		needed[podKey(k.source, uid)], needed[statusKey(uid)], needed[servicesKey(k.pod.Namespace)], needed[tokensOf(uid)] = true, true, true, true
 		for _, ref := range references.Of(k.pod) {
 			needed[objectKey(ref)] = true
+		}
+		if name := k.pod.Spec.RuntimeClassName; name != nil {
+			needed[classKey(*name)] = true
 		}
 	}
 	c.journal.drop(func(key string) bool { return !needed[key] && !needed[key[:strings.LastIndexByte(key, '/')+1]] })

@@ -411,6 +411,7 @@ func TestOtherRolesOfAProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		a := pod("a")
+		a.Spec.RuntimeClassName = new("kata")
 		for _, away := range []error{nil, errAway} {
 			n := boot(t, dir)
 			if away == nil {
@@ -428,8 +429,11 @@ func TestOtherRolesOfAProvider(t *testing.T) {
 				t.Errorf("token: %v, %v", token, err)
 			}
 			classes, _ := podmill.As[podmill.RuntimeClasses](objects)
-			if class, err := classes.RuntimeClass(t.Context(), "kata"); !errors.Is(err, away) || err == nil && class.Handler != "kata" {
+			if class, err := classes.RuntimeClass(t.Context(), "kata"); err != nil || class.Handler != "kata" {
 				t.Errorf("runtime class: %v, %v", class, err)
+			}
+			if _, err := classes.RuntimeClass(t.Context(), "unused"); !errors.Is(err, away) {
+				t.Errorf("a runtime class that no pod names: %v, want %v", err, away)
 			}
 			if _, ok := podmill.As[podmill.ObjectWatcher](objects); !ok {
 				t.Error("changes of objects are not told")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/references"
@@ -21,12 +22,15 @@ type Provider interface {
 }
 
 // Objects returns a provider that keeps what a kept pod refers to. What cannot be had, within the patience of [WithPatience], is what was kept, also where
-// the provider refuses it now; a token may have expired, which nobody is there to mind. Kept are ConfigMaps, Secrets and, where the provider has them, [podmill.Services]
-// and [podmill.ServiceAccountTokens]. Its other roles are found with [podmill.As], as they are.
+// the provider refuses it now; a token may have expired, which nobody is there to mind. Kept are ConfigMaps, Secrets and, where the provider has them, [podmill.Services],
+// [podmill.RuntimeClasses] and [podmill.ServiceAccountTokens]. Its other roles are found with [podmill.As], as they are.
 func (c *Checkpoint) Objects(from Provider) Provider {
 	var all Provider = &objects{from: from, checkpoint: c}
 	if s, ok := podmill.As[podmill.Services](from); ok {
 		all = &services{Provider: all, from: s, checkpoint: c}
+	}
+	if r, ok := podmill.As[podmill.RuntimeClasses](from); ok {
+		all = &classes{Provider: all, from: r, checkpoint: c}
 	}
 	if t, ok := podmill.As[podmill.ServiceAccountTokens](from); ok {
 		all = &tokens{Provider: all, from: t, checkpoint: c}
@@ -74,6 +78,20 @@ func (s *services) Services(ctx context.Context, namespace string) ([]*corev1.Se
 	return *all, nil
 }
 
+type classes struct {
+	Provider
+	from       podmill.RuntimeClasses
+	checkpoint *Checkpoint
+}
+
+func (r *classes) Unwrap() any { return r.Provider }
+
+func (r *classes) RuntimeClass(ctx context.Context, name string) (*nodev1.RuntimeClass, error) {
+	return ask(ctx, r.checkpoint, classKey(name), r.checkpoint.hasPodOf(name), func(ctx context.Context) (*nodev1.RuntimeClass, error) {
+		return r.from.RuntimeClass(ctx, name)
+	})
+}
+
 type tokens struct {
 	Provider
 	from       podmill.ServiceAccountTokens
@@ -111,6 +129,17 @@ func (c *Checkpoint) hasPodIn(namespace string) bool {
 	defer c.mu.Unlock()
 	for _, k := range c.pods {
 		if k.pod.Namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Checkpoint) hasPodOf(class string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.pods {
+		if name := k.pod.Spec.RuntimeClassName; name != nil && *name == class {
 			return true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +37,7 @@ type API struct {
 	AdminConfig *rest.Config
 	Plane       testenv.ControlPlane
 
-	core rest.Interface
+	core, classes rest.Interface
 }
 
 // New makes a namespace with the service account default, and credentials for a node. When the test ends, the pods in it and the node are removed.
@@ -59,13 +60,17 @@ func In(t testing.TB, plane testenv.ControlPlane) *API {
 	}
 	admin := rest.CopyConfig(a.AdminConfig)
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme), nodev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	admin.APIPath, admin.GroupVersion, admin.QPS = "/api", &corev1.SchemeGroupVersion, -1
 	admin.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if a.core, err = rest.RESTClientFor(admin); err != nil {
+		t.Fatal(err)
+	}
+	admin.APIPath, admin.GroupVersion = "/apis", &nodev1.SchemeGroupVersion
+	if a.classes, err = rest.RESTClientFor(admin); err != nil {
 		t.Fatal(err)
 	}
 	a.do("create namespace", a.core.Post().Resource("namespaces").Body(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.Namespace}}), nil)
@@ -119,6 +124,23 @@ func (a *API) do(what string, request *rest.Request, into runtime.Object) {
 func (a *API) Create(resource string, object, into runtime.Object) {
 	a.Helper()
 	a.do("create "+resource, a.core.Post().Namespace(a.Namespace).Resource(resource).Body(object), into)
+}
+
+// CreateClass creates a RuntimeClass, which is not the namespace's own and goes when the test ends.
+func (a *API) CreateClass(class *nodev1.RuntimeClass) {
+	a.Helper()
+	a.do("create RuntimeClass", a.classes.Post().Resource("runtimeclasses").Body(class), nil)
+	a.Cleanup(func() { a.DeleteClass(class.Name) })
+}
+
+// DeleteClass deletes a RuntimeClass; one that is not there is deleted.
+func (a *API) DeleteClass(name string) {
+	a.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := client(a.classes.Delete().Resource("runtimeclasses").Name(name).Do(ctx).Error()); err != nil {
+		a.Fatalf("delete RuntimeClass %s: %v", name, err)
+	}
 }
 
 // CreatePod creates a pod that is bound to the node, and returns it as the server has it.
