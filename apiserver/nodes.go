@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
@@ -35,6 +36,36 @@ func (n *Nodes) Node(ctx context.Context) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	return node, n.outcome("get", n.client.core.Get().Resource("nodes").Name(n.client.node).Do(ctx).Into(node))
 }
+
+// WatchNode calls changed with the Node as it is now, whenever that is another version than before, and with nil when there is none any more, until ctx ends.
+func (n *Nodes) WatchNode(ctx context.Context, changed func(*corev1.Node)) error {
+	f := &feed{
+		client: n.client.core, resource: "nodes", selector: fields.OneTermEqualSelector(metav1.ObjectNameField, n.client.node).String(),
+		example: &corev1.Node{}, patience: podPatience, take: nodeListener(changed),
+	}
+	f.run(ctx)
+	return ctx.Err()
+}
+
+// nodeListener is told of the one Node that is listed.
+type nodeListener func(*corev1.Node)
+
+func (l nodeListener) set(objects []any) {
+	if len(objects) == 0 {
+		l(nil)
+	}
+	for _, object := range objects {
+		l.put(object)
+	}
+}
+
+func (l nodeListener) put(object any) {
+	if node, ok := object.(*corev1.Node); ok {
+		l(node)
+	}
+}
+
+func (l nodeListener) drop(any) { l(nil) }
 
 // CreateNode creates the Node, with its status, and returns it as it is then. If there is one already the error is [podmill.ErrConflict].
 func (n *Nodes) CreateNode(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {

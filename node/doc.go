@@ -17,11 +17,11 @@
 //
 // The Lease is renewed every 10 s. The status is looked at every 10 s, every second while it is not ready, and whenever [Node.Look] is called, and written when it says
 // something new, else every 5 min ([WithLookPeriod], [WithReportPeriod]): what a node with nothing to say costs is the lease. A condition's transition time
-// moves only when its status does. A server that is away is tried again with every look.
+// moves only when its status does. A server that is away is tried again with every look. What others make of the Node is known at once where the API is a [Watcher].
 //
 // # What you implement
 //
-// [API], which apiserver.Nodes is, and the func that observes.
+// [API] and, better, [Watcher], both of which apiserver.Nodes is, and the func that observes.
 //
 // # Concurrency
 //

@@ -15,7 +15,7 @@ import (
 )
 
 // API is where the Node and its Lease are kept. Calls about the Node come one after another, those about the Lease beside them. What is
-// returned is the caller's.
+// returned is the caller's. Where it is a [Watcher] too, what others make of the Node is known at once.
 type API interface {
 	// Node returns the Node, and an error that is [podmill.ErrNotFound] if there is none.
 	Node(ctx context.Context) (*corev1.Node, error)
@@ -50,13 +50,19 @@ type Node struct {
 	wake     chan struct{}
 	born     chan struct{} // holds one token when there is a Node that the Lease does not know
 
+	first      sync.Once
+	registered chan struct{} // closed when the Node was found or created for the first time
+
 	mu    sync.Mutex
-	known *corev1.Node // as it was last written or found; nil if it has to be looked for
+	known *corev1.Node // as it was last written, found or heard of; nil if it has to be looked for
 }
 
 // New returns a node of that name that is as observe says. observe is called from Run's goroutine; it returns soon.
 func New(api API, name string, observe func(ctx context.Context) State, opts ...Option) *Node {
-	n := &Node{api: api, name: name, observe: observe, look: 10 * time.Second, report: 5 * time.Minute, wake: make(chan struct{}, 1), born: make(chan struct{}, 1)}
+	n := &Node{
+		api: api, name: name, observe: observe, look: 10 * time.Second, report: 5 * time.Minute,
+		wake: make(chan struct{}, 1), born: make(chan struct{}, 1), registered: make(chan struct{}),
+	}
 	for _, opt := range opts {
 		opt(n)
 	}
@@ -71,7 +77,7 @@ func (n *Node) Look() {
 	}
 }
 
-// Known returns the Node as it was last found or written, nil before it was. It is shared and read-only.
+// Known returns the Node as it was last found, written or heard of, nil where there is none. It is shared and read-only.
 func (n *Node) Known() *corev1.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,9 +86,10 @@ func (n *Node) Known() *corev1.Node {
 
 // Run keeps the Node until ctx ends. It returns nil.
 func (n *Node) Run(ctx context.Context) error {
-	var lease sync.WaitGroup
-	defer lease.Wait()
-	lease.Go(func() { n.live(ctx) })
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { n.live(ctx) })
+	beside.Go(func() { n.follow(ctx) })
 	timer := time.NewTimer(n.look)
 	defer timer.Stop()
 	var written time.Time
@@ -151,6 +158,7 @@ func (n *Node) sync(ctx context.Context, written *time.Time) error {
 		}
 		n.remember(known)
 		n.observer.registered(known)
+		n.first.Do(func() { close(n.registered) })
 		select {
 		case n.born <- struct{}{}:
 		default:
@@ -175,12 +183,6 @@ func (n *Node) sync(ctx context.Context, written *time.Time) error {
 	*written = now
 	n.remember(updated)
 	return nil
-}
-
-func (n *Node) remember(node *corev1.Node) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.known = node
 }
 
 // register finds or creates the Node.

@@ -184,3 +184,53 @@ func TestReadySaysAllThatIsWrong(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 }
+
+// watched is an API that tells of changes.
+type watched struct {
+	*memory
+	changed chan func(*corev1.Node)
+}
+
+func (w *watched) WatchNode(ctx context.Context, changed func(*corev1.Node)) error {
+	w.changed <- changed
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// What others make of a Node is known at once: a taint, a condition that they write over, that it is gone. What is old is not news.
+func TestWhatOthersMakeOfANodeIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{&memory{}, make(chan func(*corev1.Node), 1)}
+		n := node.New(w, "n", well)
+		start(t, n)
+		changed := <-w.changed
+		version := func(v string, change func(*corev1.Node)) *corev1.Node {
+			made := &corev1.Node{}
+			w.look(func() {
+				w.node.ResourceVersion = v
+				change(w.node)
+				made = w.node.DeepCopy()
+			})
+			return made
+		}
+		tainted := version("7", func(node *corev1.Node) { node.Spec.Taints = []corev1.Taint{{Key: "k"}} })
+		changed(tainted)
+		changed(version("6", func(node *corev1.Node) { node.Spec.Taints = nil }))
+		if known := n.Known(); len(known.Spec.Taints) != 1 {
+			t.Errorf("known is %+v, want the taint", known)
+		}
+		changed(version("8", func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown }))
+		w.look(func() {
+			if ready := w.node.Status.Conditions[0]; ready.Status != corev1.ConditionTrue {
+				t.Errorf("Ready is %+v, want it restored", ready)
+			}
+			w.node = nil
+		})
+		changed(nil)
+		w.look(func() {
+			if w.made != 2 {
+				t.Errorf("the Node was made %d times, want 2", w.made)
+			}
+		})
+	})
+}
