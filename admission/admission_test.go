@@ -154,7 +154,8 @@ func newRig(cpu string) *rig {
 		Reject: func(pod *corev1.Pod, rejection *admission.Rejection) {
 			r.say(fmt.Sprint("reject ", pod.Name, " ", rejection.Reason))
 		},
-		Finish: func(pod *corev1.Pod) { r.say("finish " + pod.Name) },
+		Preempt: func(victim *corev1.Pod) { r.say("preempt " + victim.Name) },
+		Finish:  func(pod *corev1.Pod) { r.say("finish " + pod.Name) },
 	})
 	return r
 }

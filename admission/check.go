@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,17 +31,27 @@ type Rejection struct {
 // String returns both.
 func (r *Rejection) String() string { return r.Reason + ": " + r.Message }
 
+// check is one thing that a pod is looked at for.
+type check func(*Node, []*corev1.Pod, *corev1.Pod) *Rejection
+
 // Check returns why a pod cannot run on the node beside others, nil if it can. Others that are over do not count, nor does the pod itself.
 func Check(node *Node, others []*corev1.Pod, pod *corev1.Pod) *Rejection {
-	others = slices.DeleteFunc(slices.Clone(others), func(o *corev1.Pod) bool { return over(o) || o.UID == pod.UID })
-	for _, check := range []func(*Node, []*corev1.Pod, *corev1.Pod) *Rejection{
-		checkOS, checkResources, checkAffinity, checkName, checkPorts, checkTaints,
-	} {
+	return first(node, beside(others, pod), pod, checkOS, checkResources, checkAffinity, checkName, checkPorts, checkTaints)
+}
+
+// first returns the first rejection.
+func first(node *Node, others []*corev1.Pod, pod *corev1.Pod, checks ...check) *Rejection {
+	for _, check := range checks {
 		if r := check(node, others, pod); r != nil {
 			return r
 		}
 	}
 	return nil
+}
+
+// beside returns those of others that count beside a pod.
+func beside(others []*corev1.Pod, pod *corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(others), func(o *corev1.Pod) bool { return over(o) || o.UID == pod.UID })
 }
 
 // over reports whether nothing of the pod runs any more.
@@ -59,46 +70,64 @@ func checkOS(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {
 }
 
 func checkResources(node *Node, others []*corev1.Pod, pod *corev1.Pod) *Rejection {
-	one := *resource.NewQuantity(1, resource.DecimalSI)
-	if r := insufficient(node, corev1.ResourcePods, one, *resource.NewQuantity(int64(len(others)), resource.DecimalSI)); r != nil {
-		return r
+	lacking := shortages(node, others, pod)
+	if len(lacking) == 0 {
+		return nil
 	}
-	requests := resources.Requests(pod)
-	names := make([]corev1.ResourceName, 0, len(requests))
-	for name := range requests {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		var used resource.Quantity
-		for _, other := range others {
-			used.Add(resources.Requests(other)[name])
-		}
-		if r := insufficient(node, name, requests[name], used); r != nil {
-			return r
-		}
-	}
-	return nil
+	return lacking[0].rejection()
 }
 
-// insufficient rejects a pod that asks for more than is left of a resource. One that asks for nothing gets it from a node that has too little as well, and an
-// extended resource that the node does not know is a device plugin's, which may not have said so yet.
-func insufficient(node *Node, name corev1.ResourceName, requested, used resource.Quantity) *Rejection {
-	capacity, bounded := node.Allocatable[name]
-	if !bounded || requested.IsZero() {
-		return nil
+// shortage is a resource of which a node has less left than a pod asks for.
+type shortage struct {
+	name                      corev1.ResourceName
+	requested, used, capacity resource.Quantity
+}
+
+// shortages returns of which resources there is too little, the number of pods first. A pod that asks for nothing gets it from a node that has too little as well, and
+// an extended resource that the node does not know is a device plugin's, which may not have said so yet.
+func shortages(node *Node, others []*corev1.Pod, pod *corev1.Pod) []shortage {
+	requests := resources.Requests(pod)
+	names := slices.Sorted(maps.Keys(requests))
+	var lacking []shortage
+	for _, name := range append([]corev1.ResourceName{corev1.ResourcePods}, names...) {
+		capacity, bounded := node.Allocatable[name]
+		s := shortage{name: name, requested: request(pod, name), capacity: capacity}
+		if !bounded || s.requested.IsZero() {
+			continue
+		}
+		for _, other := range others {
+			s.used.Add(request(other, name))
+		}
+		if missing := s.missing(); missing.Sign() > 0 {
+			lacking = append(lacking, s)
+		}
 	}
-	free := capacity.DeepCopy()
-	free.Sub(used)
-	if requested.Cmp(free) <= 0 {
-		return nil
+	return lacking
+}
+
+// request is what a pod asks for of a resource. Each is one pod.
+func request(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
+	if name == corev1.ResourcePods {
+		return *resource.NewQuantity(1, resource.DecimalSI)
 	}
+	return resources.Requests(pod)[name]
+}
+
+// missing is how much more there would have to be.
+func (s *shortage) missing() resource.Quantity {
+	missing := s.requested.DeepCopy()
+	missing.Add(s.used)
+	missing.Sub(s.capacity)
+	return missing
+}
+
+func (s *shortage) rejection() *Rejection {
 	in := (*resource.Quantity).Value
-	if name == corev1.ResourceCPU {
+	if s.name == corev1.ResourceCPU {
 		in = (*resource.Quantity).MilliValue
 	}
-	return &Rejection{"OutOf" + string(name), fmt.Sprintf(
-		"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, in(&requested), in(&used), in(&capacity))}
+	return &Rejection{"OutOf" + string(s.name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+		s.name, in(&s.requested), in(&s.used), in(&s.capacity))}
 }
 
 func checkName(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {
@@ -162,7 +191,7 @@ func (p port) conflicts(other port) bool {
 
 // checkTaints rejects pods that would have to leave at once. That NoSchedule was heeded is the scheduler's business. Static pods stay where they are put.
 func checkTaints(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {
-	if source, ok := pod.Annotations[podmill.AnnotationConfigSource]; ok && source != "api" {
+	if isStatic(pod) {
 		return nil
 	}
 	for i := range node.Taints {
@@ -173,6 +202,12 @@ func checkTaints(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {
 		}
 	}
 	return nil
+}
+
+// isStatic reports whether a pod came from elsewhere than the API.
+func isStatic(pod *corev1.Pod) bool {
+	source, ok := pod.Annotations[podmill.AnnotationConfigSource]
+	return ok && source != "api"
 }
 
 func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {

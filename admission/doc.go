@@ -23,6 +23,9 @@
 // Checked are the operating system, CPU, memory, ephemeral storage, extended resources and the number of pods, node selector and affinity,
 // the node's name, ports of the host, and taints with the effect NoExecute, from which static pods are exempt.
 //
+// A critical pod that lacks nothing but resources has others end, as [Preempt] chooses them, where [Surroundings] say how. It starts while they stop, and they count no
+// more: that one of them is slow to stop, or cannot be stopped yet, does not keep it from running.
+//
 // # What you implement
 //
 // [Workers], which podworkers has, and the funcs that say what a rejection does.

@@ -1,6 +1,9 @@
 package admission
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,6 +28,8 @@ type Surroundings struct {
 	Status func(pod types.UID) (corev1.PodStatus, bool)
 	// Reject is told once of each pod that is rejected: its status is Failed, with the reason and the message, and people are told.
 	Reject func(pod *corev1.Pod, rejection *Rejection)
+	// Preempt is told that an admitted pod has to end, so that a critical one can run. Without it nobody's pod ends for another's sake.
+	Preempt func(victim *corev1.Pod)
 	// Finish is told when a rejected pod is to be deleted, or is not wanted any more: nothing of it has to be cleaned up.
 	Finish func(pod *corev1.Pod)
 }
@@ -33,17 +38,20 @@ type Surroundings struct {
 type Gate struct {
 	Workers
 	around   Surroundings
-	admitted map[types.UID]*corev1.Pod
-	leaving  map[types.UID]bool // admitted, and not wanted any more
+	admitted map[types.UID]*guest
 	rejected map[types.UID]*corev1.Pod
+}
+
+// guest is a pod that was admitted.
+type guest struct {
+	pod     *corev1.Pod
+	leaving bool // it is not wanted any more
+	yields  bool // it ends for another's sake, and counts no more
 }
 
 // NewGate returns a gate before workers.
 func NewGate(workers Workers, around Surroundings) *Gate {
-	return &Gate{
-		Workers: workers, around: around,
-		admitted: map[types.UID]*corev1.Pod{}, leaving: map[types.UID]bool{}, rejected: map[types.UID]*corev1.Pod{},
-	}
+	return &Gate{Workers: workers, around: around, admitted: map[types.UID]*guest{}, rejected: map[types.UID]*corev1.Pod{}}
 }
 
 // Update passes a pod on if it was admitted before or can be now.
@@ -55,40 +63,49 @@ func (g *Gate) Update(pod *corev1.Pod) {
 		}
 		return
 	}
-	if rejection := g.verdict(pod); rejection != nil {
-		g.rejected[pod.UID] = pod
-		g.around.Reject(pod, rejection)
-		return
+	known := g.admitted[pod.UID]
+	if known == nil {
+		if rejection := g.verdict(pod); rejection != nil {
+			g.rejected[pod.UID] = pod
+			g.around.Reject(pod, rejection)
+			return
+		}
 	}
-	g.admitted[pod.UID] = pod
-	delete(g.leaving, pod.UID)
+	g.admitted[pod.UID] = &guest{pod: pod, yields: known != nil && known.yields && !known.leaving}
 	g.Workers.Update(pod)
 }
 
-// verdict returns why a pod is rejected, nil if it is not. A pod that was admitted before stays so; one that ends or is over has nothing left to
-// start.
+// verdict returns why a pod is rejected, nil if it is not. One that ends, is over or runs already has nothing left to be admitted to.
 func (g *Gate) verdict(pod *corev1.Pod) *Rejection {
-	_, before := g.admitted[pod.UID]
-	if before || over(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
+	if over(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
 		return nil
 	}
-	node := g.around.Node()
-	return Check(&node, g.counted(), pod)
+	node, others := g.around.Node(), g.counted()
+	if g.around.Preempt == nil {
+		return Check(&node, others, pod)
+	}
+	victims, rejection := Preempt(&node, others, pod)
+	for _, victim := range victims {
+		g.admitted[victim.UID].yields = true
+		g.around.Preempt(victim)
+	}
+	return rejection
 }
 
 // counted returns the pods that take something of the node: admitted, not over, and if they are not wanted any more, not finished yet.
 func (g *Gate) counted() []*corev1.Pod {
 	others := make([]*corev1.Pod, 0, len(g.admitted))
-	for uid, pod := range g.admitted {
-		if g.leaving[uid] && !g.Known(uid) {
+	for uid, guest := range g.admitted {
+		if guest.leaving && !g.Known(uid) {
 			delete(g.admitted, uid)
-			delete(g.leaving, uid)
 			continue
 		}
-		if status, ok := g.around.Status(uid); !ok || status.Phase != corev1.PodSucceeded && status.Phase != corev1.PodFailed {
-			others = append(others, pod)
+		status, ok := g.around.Status(uid)
+		if !guest.yields && (!ok || status.Phase != corev1.PodSucceeded && status.Phase != corev1.PodFailed) {
+			others = append(others, guest.pod)
 		}
 	}
+	slices.SortFunc(others, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	return others
 }
 
@@ -99,6 +116,8 @@ func (g *Gate) Remove(pod types.UID) {
 		g.around.Finish(rejected)
 		return
 	}
-	g.leaving[pod] = true
+	if guest := g.admitted[pod]; guest != nil {
+		guest.leaving = true
+	}
 	g.Workers.Remove(pod)
 }

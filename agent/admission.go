@@ -15,7 +15,7 @@ func (a *Agent) gate() syncloop.Workers {
 		return a.workers
 	}
 	return admission.NewGate(a.workers, admission.Surroundings{
-		Node: a.opts.admission, Status: a.statuses.Status, Reject: a.reject, Finish: a.statuses.Finish,
+		Node: a.opts.admission, Status: a.statuses.Status, Reject: a.reject, Preempt: a.preempt, Finish: a.statuses.Finish,
 	})
 }
 
@@ -32,4 +32,13 @@ func (a *Agent) reject(pod *corev1.Pod, rejection *admission.Rejection) {
 		a.opts.events.Event(podmill.ReferenceTo(pod, ""), corev1.EventTypeWarning, rejection.Reason, rejection.Message)
 	}
 	a.statuses.Set(pod, status)
+}
+
+// preempt ends a pod for the sake of a critical one, in the kubelet's words. The workers go on until it has ended.
+func (a *Agent) preempt(victim *corev1.Pod) {
+	const reason, message = "Preempting", "Preempted in order to admit critical pod"
+	if a.opts.events != nil {
+		a.opts.events.Event(podmill.ReferenceTo(victim, ""), corev1.EventTypeWarning, reason, message)
+	}
+	a.workers.Kill(victim.UID, podmill.Kill{Reason: reason, Message: message})
 }

@@ -30,7 +30,7 @@ func (a *Agent) refusal(pod *corev1.Pod) string {
 // elsewhere are the fields that are not for a node to do something about.
 const elsewhere = `
 nodeName nodeSelector affinity tolerations topologySpreadConstraints schedulerName schedulingGates schedulingGroup ~ the scheduler has seen to it
-priority priorityClassName preemptionPolicy ~ the scheduler has seen to it; all pods are served alike here
+priority priorityClassName preemptionPolicy ~ the scheduler has seen to it; with admission critical pods have others end
 serviceAccountName serviceAccount automountServiceAccountToken ~ an API server makes a volume of it
 readinessGates.conditionType ~ others set the condition, and readiness waits for it
 evictionResponders ~ whoever evicts the pod asks them
