@@ -80,11 +80,13 @@ func (a *Agent) keepStatuses(root string, sources *[]podmill.PodSource) error {
 	}
 	a.statuses = status.New(a.opts.sink, status.WithObserver(a.opts.observers.Status))
 	a.cleaners = append(a.cleaners, a.statuses)
+	if c, ok := podmill.As[syncloop.Cleaner](a.opts.sink); ok {
+		a.cleaners = append(a.cleaners, c)
+	}
 	files, ok := a.opts.sink.(*status.FileSink)
 	if !ok {
 		return nil
 	}
-	a.cleaners = append(a.cleaners, files)
 	known, _ := files.Load() // what cannot be read is not known; the clean-up names and removes it
 	remembered := make([]podmill.PodSource, len(*sources))
 	for i, source := range *sources {

@@ -13,6 +13,7 @@ import (
 	"github.com/podmill/podmill/agent"
 	"github.com/podmill/podmill/checkpoint"
 	. "github.com/podmill/podmill/podmilltest"
+	"github.com/podmill/podmill/status"
 )
 
 // cluster is what an agent has from an API server.
@@ -99,6 +100,30 @@ func TestARebootWithoutTheAPI(t *testing.T) {
 		}
 		if got := online.statuses.Status(pod.UID).ContainerStatuses[0].RestartCount; got != 2 {
 			t.Errorf("the API is told of %d restarts, want 2", got)
+		}
+	})
+}
+
+// A sink that is wrapped is cleaned up after all the same: the file of a pod that went while the agent was away does not stay.
+func TestAWrappedSinkIsCleanedUp(t *testing.T) {
+	inWorld(t, func(w *world) {
+		kept, err := checkpoint.Open(filepath.Join(w.root, "checkpoint"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := status.NewFileSink(filepath.Join(w.root, "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := files.UpdateStatus(t.Context(), Pod("old", Container("server", "busybox:1")), &corev1.PodStatus{Phase: corev1.PodRunning}); err != nil {
+			t.Fatal(err)
+		}
+		w.opts = []agent.Option{agent.WithStatusSink(kept.Sink(files))}
+		w.start()
+		w.file.Replace()
+		w.pass(10 * time.Second)
+		if left, err := files.Load(); err != nil || len(left) > 0 {
+			t.Errorf("files are left: %v, %v", left, err)
 		}
 	})
 }

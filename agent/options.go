@@ -71,7 +71,8 @@ func WithVolumes(volumes podmill.VolumeMounter) Option {
 	return func(o *options) { o.volumes = volumes }
 }
 
-// WithStatusSink says where statuses go; the default is a file for each pod below <root>/status.
+// WithStatusSink says where statuses go; the default is a file for each pod below <root>/status. Where it, or what it wraps, has a method
+// Cleanup, housekeeping calls it.
 func WithStatusSink(sink podmill.StatusSink) Option { return func(o *options) { o.sink = sink } }
 
 // WithEvents says who is told what people should know; without it nobody is.

@@ -20,6 +20,8 @@ type sink struct {
 	checkpoint *Checkpoint
 }
 
+func (s *sink) Unwrap() any { return s.to }
+
 // UpdateStatus implements [podmill.StatusSink].
 func (s *sink) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
 	var kept error

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -235,8 +236,8 @@ func (a *API) Delete(resource, name string, grace int64) {
 	}
 }
 
-// WatchPods counts, from now on until the test ends, how often each pod of the namespace is written.
-func (a *API) WatchPods() (changes func(name string) int) {
+// WatchPods notes, from now on until the test ends, what each pod of the namespace becomes.
+func (a *API) WatchPods() (versions func(name string) []*corev1.Pod) {
 	a.Helper()
 	list := &corev1.PodList{}
 	a.List("pods", list)
@@ -246,23 +247,23 @@ func (a *API) WatchPods() (changes func(name string) int) {
 		a.Fatal(err)
 	}
 	var mu sync.Mutex
-	counts := map[string]int{}
+	all := map[string][]*corev1.Pod{}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for event := range watch.ResultChan() {
 			if pod, ok := event.Object.(*corev1.Pod); ok {
 				mu.Lock()
-				counts[pod.Name]++
+				all[pod.Name] = append(all[pod.Name], pod)
 				mu.Unlock()
 			}
 		}
 	}()
 	a.Cleanup(func() { cancel(); watch.Stop(); <-ended })
-	return func(name string) int {
+	return func(name string) []*corev1.Pod {
 		mu.Lock()
 		defer mu.Unlock()
-		return counts[name]
+		return slices.Clone(all[name])
 	}
 }
 
