@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +28,8 @@ import (
 type config struct {
 	endpoint, minikubelet, kubelet, out string
 	short                               bool
+	only                                string
+	rounds                              int
 	patience                            time.Duration
 }
 
@@ -36,6 +40,8 @@ func main() {
 	flag.StringVar(&c.kubelet, "kubelet", "", "the `binary` of a kubelet to compare with; it takes all pods of the runtime for its own")
 	flag.StringVar(&c.out, "out", "", "the `directory` for results.json and plots")
 	flag.BoolVar(&c.short, "short", false, "few rounds and few pods, in less than five minutes")
+	flag.StringVar(&c.only, "run", "", "only what this `regular expression` matches of: start of 1, burst of 30, ..., rest")
+	flag.IntVar(&c.rounds, "rounds", 0, "how many `rounds`, in place of each work's own number")
 	flag.DurationVar(&c.patience, "quiet", 0, "how `long` to wait for a quiet window before each turn (default 30s, with -short 2s)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -48,6 +54,10 @@ func main() {
 }
 
 func run(ctx context.Context, c *config) error {
+	works, rests, err := c.works()
+	if err != nil {
+		return err
+	}
 	if c.endpoint == "" || c.minikubelet == "" {
 		return errors.New("give -endpoint and -minikubelet, or use make bench")
 	}
@@ -84,7 +94,6 @@ func run(ctx context.Context, c *config) error {
 	if err != nil {
 		return err
 	}
-	works, rests := c.works()
 	if err := b.all(ctx, subjects, works, rests); err != nil {
 		err = errors.Join(err, b.sweep())
 		for _, log := range []string{"minikubelet/output", "minikubelet/root/agent.log", "kubelet/output"} {
@@ -103,16 +112,31 @@ func run(ctx context.Context, c *config) error {
 }
 
 // works are what is timed, and the numbers of pods with which an agent is at rest.
-func (c *config) works() (works []work, rests []int) {
-	if c.short {
-		return []work{{pods: 1, restart: true, rounds: 3}, {pods: 1, configMap: true, rounds: 1}, {pods: 30, rounds: 1}}, []int{0, 30}
-	}
-	return []work{
+func (c *config) works() (works []work, rests []int, err error) {
+	works, rests = []work{
 		{pods: 1, restart: true, rounds: 20},
 		{pods: 1, configMap: true, rounds: 10},
 		{pods: 30, rounds: 5},
 		{pods: 100, rounds: 3},
 	}, []int{0, 30, 60, 100}
+	if c.short {
+		works, rests = []work{{pods: 1, restart: true, rounds: 3}, {pods: 1, configMap: true, rounds: 1}, {pods: 30, rounds: 1}}, []int{0, 30}
+	}
+	only, err := regexp.Compile(c.only)
+	if err != nil {
+		return nil, nil, fmt.Errorf("-run: %w", err)
+	}
+	works = slices.DeleteFunc(works, func(w work) bool { return !only.MatchString(w.title()) })
+	if !only.MatchString("rest") {
+		rests = nil
+	}
+	if len(works)+len(rests) == 0 {
+		return nil, nil, fmt.Errorf("-run %q matches nothing", c.only)
+	}
+	for i := range works {
+		works[i].rounds = cmp.Or(c.rounds, works[i].rounds)
+	}
+	return works, rests, nil
 }
 
 // subjects are whom the flags name, minikubelet first: it shows the raw calls what to send.
@@ -153,7 +177,7 @@ func (b *bench) all(ctx context.Context, subjects []subject, works []work, rests
 		}
 	}
 	for _, s := range subjects {
-		if p, ok := s.(*process); ok {
+		if p, ok := s.(*process); ok && len(rests) > 0 {
 			if err := b.atRest(ctx, p, rests); err != nil {
 				return fmt.Errorf("%s at rest: %w", s.name(), err)
 			}

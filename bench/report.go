@@ -103,7 +103,7 @@ func (r *results) table(out io.Writer) {
 			cells[i] = "-"
 			if one := r.find(what, subject); one != nil {
 				unit, n = one.Unit, len(one.Values)
-				cells[i] = fmt.Sprintf("%.4g (%.4g..%.4g)", one.Median, one.Low, one.High)
+				cells[i] = fmt.Sprintf("%s (%s..%s)", figure(one.Median), figure(one.Low), figure(one.High))
 				if one.Ratio > 0 && subject != "raw" {
 					cells[i] += fmt.Sprintf(" x%.2f", one.Ratio)
 				}
@@ -134,31 +134,44 @@ func (r *results) write(dir string) error {
 	return nil
 }
 
+// figure writes a number to three digits and more, without an exponent.
+func figure(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// most is the largest figure of a unit. Times have a scale for each of what was done: that of one pod is nothing beside that of a hundred.
+func (r *results) most(what, unit string) float64 {
+	most := 1e-9
+	for _, one := range r.Results {
+		if one.Unit == unit && (unit != "ms" || one.What == what) {
+			most = max(most, one.High)
+		}
+	}
+	return most
+}
+
 // plot draws the medians of one unit as bars, each with its quartiles as a line.
 func (r *results) plot(unit string) string {
 	const left, width, bar = 230, 420, 14
 	colors := map[string]string{"raw": "#9aa5b1", "minikubelet": "#2f7ed8", "kubelet": "#c9722b"}
 	whats, subjects := r.order()
-	most := 0.0
-	for _, one := range r.Results {
-		if one.Unit == unit {
-			most = max(most, one.High)
-		}
-	}
 	var body strings.Builder
 	y := 30
 	for _, what := range whats {
-		top := y
+		top, most := y, r.most(what, unit)
 		for _, subject := range subjects {
 			one := r.find(what, subject)
 			if one == nil || one.Unit != unit {
 				continue
 			}
-			x := func(v float64) float64 { return left + width*v/max(most, 1e-9) }
+			x := func(v float64) float64 { return left + width*v/most }
 			middle := y + bar/2
 			fmt.Fprintf(&body, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y, x(one.Median)-left, bar-2, colors[subject])
 			fmt.Fprintf(&body, `<path d="M%.1f %dH%.1f" stroke="#222"/>`, x(one.Low), middle-1, x(one.High))
-			fmt.Fprintf(&body, `<text x="%.1f" y="%d">%.3g %s</text>`+"\n", x(max(one.Median, one.High))+5, middle+4, one.Median, subject)
+			fmt.Fprintf(&body, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x(max(one.Median, one.High))+5, middle+4, figure(one.Median), subject)
 			y += bar
 		}
 		if y > top {
