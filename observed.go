@@ -118,6 +118,15 @@ type Container struct {
 	StopSignal  string // with which it is told to stop, such as "SIGTERM"; empty where the runtime does not tell
 	Labels      map[string]string
 	Annotations map[string]string
+	// Resources is what the container may use, as the runtime has it; nil where it does not tell.
+	Resources *ContainerResources
+}
+
+// ContainerResources is what a container may use. Zero is no limit, and no request.
+type ContainerResources struct {
+	CPURequest  int64 // thousandths of a CPU, as far as shares can say: 0 to 2 are one
+	CPULimit    int64 // thousandths of a CPU
+	MemoryLimit int64 // bytes
 }
 
 // Image is a local image.

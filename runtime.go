@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -19,8 +20,8 @@ import (
 // A caller that got an error does not know whether the call took effect, and looks again. ErrNotFound, and nothing else,
 // means that the thing is not there.
 //
-// More than this is offered by optional interfaces ([EventStreamer], [SandboxInspector], [StatusReporter], [LogReopener], [ExecStreamer]), found with
-// [As].
+// More than this is offered by optional interfaces ([EventStreamer], [SandboxInspector], [StatusReporter], [LogReopener], [ExecStreamer],
+// [Resizer]), found with [As].
 type Runtime interface {
 	Lister
 	SandboxRunner
@@ -136,6 +137,20 @@ type StatusReporter interface {
 type LogReopener interface {
 	// ReopenLog makes the runtime open a running container's log file anew, at the path that it was created with.
 	ReopenLog(ctx context.Context, containerID string) error
+}
+
+// Resizer is an optional interface of a Runtime that can change what a container may use while it runs (KEP-1287).
+type Resizer interface {
+	// ResizeContainer gives a container the CPU and memory that resize says in place of what it has, and does not restart it. What is not limited any more is
+	// freed. It is idempotent: the same again changes nothing. A memory limit below what the container uses is refused and leaves all as it is: the kernel
+	// would make room by killing. That of a container that does not run is an error.
+	ResizeContainer(ctx context.Context, id string, resize *Resize) error
+}
+
+// Resize is what a running container is to have. As in a [ContainerSpec], resources are read from the Container, and what the pod as a whole says from the Pod.
+type Resize struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
 }
 
 // As finds the first T among what wraps what: v itself or, where v wraps another and says so by a method Unwrap() Runtime or, for what gives objects, Unwrap() any,

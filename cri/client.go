@@ -41,6 +41,7 @@ var ( // what a client offers
 	_ podmill.StatusReporter = (*Client)(nil)
 	_ podmill.LogReopener    = (*Client)(nil)
 	_ podmill.ExecStreamer   = (*Client)(nil)
+	_ podmill.Resizer        = (*Client)(nil)
 )
 
 // Dial connects to the runtime behind endpoint, unix:///path or a path, and makes sure that it speaks CRI. It waits for one that is

@@ -31,8 +31,9 @@ func (t *translation) container(spec *podmill.ContainerSpec) (*runtimeapi.Contai
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
 		Tty:         c.TTY,
-		Linux:       &runtimeapi.LinuxContainerConfig{Resources: t.containerResources(spec), SecurityContext: security},
+		Linux:       &runtimeapi.LinuxContainerConfig{Resources: t.containerResources(spec.Sandbox.Pod, c), SecurityContext: security},
 	}
+	config.Linux.Resources.OomScoreAdj = spec.OOMScoreAdj // how soon it goes when memory is short
 	for _, v := range spec.Env {
 		config.Envs = append(config.Envs, &runtimeapi.KeyValue{Key: v.Name, Value: []byte(v.Value)})
 	}

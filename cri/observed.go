@@ -79,6 +79,7 @@ func observedContainer(s *runtimeapi.ContainerStatus) podmill.Container {
 		StopSignal:  signalName(s.GetStopSignal()),
 		Labels:      s.GetLabels(),
 		Annotations: s.GetAnnotations(),
+		Resources:   observedResources(s.GetResources().GetLinux()),
 	}
 	if s == nil { // says nothing, least of all that the container was created
 		return out

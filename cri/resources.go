@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/cpu"
 	"github.com/podmill/podmill/internal/resources"
 )
@@ -35,15 +34,14 @@ func (t *translation) resources(requests, limits corev1.ResourceList) *runtimeap
 	return out
 }
 
-// containerResources is what a container may use, and how soon it goes when memory is short.
-func (t *translation) containerResources(spec *podmill.ContainerSpec) *runtimeapi.LinuxContainerResources {
-	own := spec.Container.Resources
+// containerResources is what a container may use.
+func (t *translation) containerResources(pod *corev1.Pod, c *corev1.Container) *runtimeapi.LinuxContainerResources {
+	own := c.Resources
 	limits := own.Limits
-	if r := spec.Sandbox.Pod.Spec.Resources; r != nil {
+	if r := pod.Spec.Resources; r != nil {
 		limits = inherit(limits, r.Limits)
 	}
 	out := t.resources(own.Requests, limits)
-	out.OomScoreAdj = spec.OOMScoreAdj
 	out.HugepageLimits = t.hugePages(limits)
 	switch {
 	case !t.host.swapLimits:

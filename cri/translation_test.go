@@ -276,7 +276,7 @@ func TestSwapWithCgroupV1(t *testing.T) {
 	for able, want := range map[bool]int64{true: 1 << 20, false: 0} {
 		tr := translator(false)
 		tr.host.swapLimits = able
-		if got := tr.containerResources(spec).GetMemorySwapLimitInBytes(); got != want {
+		if got := tr.containerResources(spec.Sandbox.Pod, spec.Container).GetMemorySwapLimitInBytes(); got != want {
 			t.Errorf("with swap accounted for: %t, the limit is %d, want %d", able, got, want)
 		}
 	}
@@ -311,7 +311,7 @@ func TestMemoryQoS(t *testing.T) {
 				(*list)[corev1.ResourceMemory] = resource.MustParse(q)
 			}
 		}
-		if got := tr.containerResources(spec).GetUnified()["memory.high"]; got != tc.want {
+		if got := tr.containerResources(spec.Sandbox.Pod, spec.Container).GetUnified()["memory.high"]; got != tc.want {
 			t.Errorf("%s: memory.high is %q, want %q", name, got, tc.want)
 		}
 	}

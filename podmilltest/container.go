@@ -27,6 +27,7 @@ type container struct {
 	log     *os.File          // nil where there is nowhere to log to
 	done    chan struct{}     // closed when it has exited or was removed
 	told    bool              // it was sent its stop signal
+	memory  int64             // bytes that it uses
 }
 
 // CreateContainer implements [podmill.ContainerRunner].
@@ -77,7 +78,9 @@ func (r *Runtime) newContainer(ref podmill.PodRef, spec *podmill.ContainerSpec) 
 		CreatedAt:   time.Now(),
 		Labels:      maps.Clone(spec.Labels),
 		Annotations: maps.Clone(spec.Annotations),
+		Resources:   resourcesOf(spec.Sandbox.Pod, spec.Container),
 	}}
+	c.memory = leastMemory
 	if spec.LogPath != "" {
 		c.seen.LogPath = filepath.Join(s.spec.LogDirectory, spec.LogPath)
 	}

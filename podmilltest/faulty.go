@@ -30,6 +30,7 @@ var (
 	_ podmill.EventStreamer  = (*FaultyRuntime)(nil)
 	_ podmill.StatusReporter = (*FaultyRuntime)(nil)
 	_ podmill.LogReopener    = (*FaultyRuntime)(nil)
+	_ podmill.Resizer        = (*FaultyRuntime)(nil)
 )
 
 // Faulty wraps a runtime.

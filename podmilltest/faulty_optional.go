@@ -34,6 +34,15 @@ func (f *FaultyRuntime) ReopenLog(ctx context.Context, containerID string) error
 	return f.around(ctx, f.about(OpReopenLog, containerID), func() error { return reopener.ReopenLog(ctx, containerID) })
 }
 
+// ResizeContainer implements [podmill.Resizer] where the runtime below does.
+func (f *FaultyRuntime) ResizeContainer(ctx context.Context, id string, resize *podmill.Resize) error {
+	resizer, ok := podmill.As[podmill.Resizer](f.Runtime)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return f.around(ctx, f.about(OpResizeContainer, id), func() error { return resizer.ResizeContainer(ctx, id, resize) })
+}
+
 // StreamEvents implements [podmill.EventStreamer] where the runtime below does. A fault with [Omit] is asked for every event.
 func (f *FaultyRuntime) StreamEvents(ctx context.Context, connected func(), on func(podmill.RuntimeEvent)) error {
 	streamer, ok := podmill.As[podmill.EventStreamer](f.Runtime)

@@ -89,6 +89,8 @@ func runtimeTests() []runtimeTest {
 		{"Events", testEvents},
 		{"Status", testStatus},
 		{"InspectSandbox", testInspectSandbox},
+		{"Resize", testResize},
+		{"ResizeKeepsWhatIsUsed", testResizeKeepsWhatIsUsed},
 	}
 }
 

@@ -46,6 +46,8 @@ func (r *Runtime) InspectPod(ctx context.Context, uid types.UID) (*podmill.Runti
 		for _, c := range p.containers {
 			copied := c.seen
 			copied.Labels, copied.Annotations = maps.Clone(copied.Labels), maps.Clone(copied.Annotations)
+			resources := *copied.Resources
+			copied.Resources = &resources
 			seen.Containers = append(seen.Containers, copied)
 		}
 		return nil

@@ -27,6 +27,7 @@ const (
 	OpInspectImage    Op = "InspectImage"
 	OpListImages      Op = "ListImages"
 	OpRemoveImage     Op = "RemoveImage"
+	OpResizeContainer Op = "ResizeContainer"
 	OpExec            Op = "Exec"
 	OpStreamEvents    Op = "StreamEvents"
 	OpRuntimeStatus   Op = "RuntimeStatus"

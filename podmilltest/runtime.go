@@ -13,7 +13,7 @@ import (
 )
 
 // Runtime is a container runtime in memory. It keeps every promise of [podmill.Runtime] and of the optional interfaces
-// [podmill.EventStreamer], [podmill.StatusReporter] and [podmill.LogReopener], with containers that are small scripts.
+// [podmill.EventStreamer], [podmill.StatusReporter], [podmill.LogReopener] and [podmill.Resizer], with containers that are small scripts.
 //
 // It tells the time by package time alone, so that it runs in real time and in the virtual time of testing/synctest. It has no
 // goroutine of its own; [Runtime.Close] stops what its containers still have to do.
@@ -38,6 +38,7 @@ var (
 	_ podmill.EventStreamer  = (*Runtime)(nil)
 	_ podmill.StatusReporter = (*Runtime)(nil)
 	_ podmill.LogReopener    = (*Runtime)(nil)
+	_ podmill.Resizer        = (*Runtime)(nil)
 )
 
 // pod is what the runtime holds under one UID.

@@ -23,6 +23,22 @@ func Shares(milli int64) uint64 {
 	return uint64(min(max(milli*sharesPerCPU/1000, MinShares), MaxShares))
 }
 
+// OfShares returns the request, in thousandths of a CPU, that makes such shares; 0 where they are the least.
+func OfShares(shares int64) int64 {
+	if shares <= MinShares {
+		return 0
+	}
+	return (min(shares, MaxShares)*1000 + sharesPerCPU - 1) / sharesPerCPU
+}
+
+// OfQuota returns the limit, in thousandths of a CPU, that a quota makes; 0 is none.
+func OfQuota(quota, period int64) int64 {
+	if quota <= 0 || period <= 0 {
+		return 0
+	}
+	return min(quota, math.MaxInt64/1000) * 1000 / period
+}
+
 // Quota returns how many microseconds of each period a limit allows; 0 is no limit.
 func Quota(milli, period int64) int64 {
 	if milli <= 0 || period <= 0 {

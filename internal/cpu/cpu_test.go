@@ -26,6 +26,24 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// What the kernel was told is read back as it was asked for, but for the least that it takes.
+func TestUnitsThereAndBack(t *testing.T) {
+	for _, milli := range []int64{3, 10, 99, 100, 250, 333, 1000, 2500, 255999} {
+		if got := OfShares(int64(Shares(milli))); got != milli {
+			t.Errorf("a request of %d is read back as %d", milli, got)
+		}
+		if got := OfQuota(Quota(milli, DefaultPeriod), DefaultPeriod); got != max(10, milli) {
+			t.Errorf("a limit of %d is read back as %d", milli, got)
+		}
+	}
+	if OfShares(0) != 0 || OfShares(2) != 0 || OfQuota(0, DefaultPeriod) != 0 || OfQuota(-1, DefaultPeriod) != 0 || OfQuota(1000, 0) != 0 {
+		t.Error("what is not asked for or not limited is something")
+	}
+	if got := OfQuota(math.MaxInt64, 1); got <= 0 {
+		t.Errorf("an absurd quota is %d", got)
+	}
+}
+
 func TestWeight(t *testing.T) {
 	for shares, want := range map[uint64]uint64{0: 1, 2: 1, 1024: 100, 262144: 10000, 1 << 40: 10000} {
 		if got := Weight(shares); got != want {
