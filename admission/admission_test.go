@@ -155,7 +155,14 @@ func newRig(cpu string) *rig {
 			r.say(fmt.Sprint("reject ", pod.Name, " ", rejection.Reason))
 		},
 		Preempt: func(victim *corev1.Pod) { r.say("preempt " + victim.Name) },
-		Finish:  func(pod *corev1.Pod) { r.say("finish " + pod.Name) },
+		Retry: func(pod types.UID) {
+			for _, name := range []string{"one", "two", "web"} {
+				if podmilltest.Pod("x/"+name).UID == pod {
+					r.say("retry " + name)
+				}
+			}
+		},
+		Finish: func(pod *corev1.Pod) { r.say("finish " + pod.Name) },
 	})
 	return r
 }

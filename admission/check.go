@@ -122,12 +122,16 @@ func (s *shortage) missing() resource.Quantity {
 }
 
 func (s *shortage) rejection() *Rejection {
-	in := (*resource.Quantity).Value
-	if s.name == corev1.ResourceCPU {
-		in = (*resource.Quantity).MilliValue
-	}
 	return &Rejection{"OutOf" + string(s.name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-		s.name, in(&s.requested), in(&s.used), in(&s.capacity))}
+		s.name, s.amount(s.requested), s.amount(s.used), s.amount(s.capacity))}
+}
+
+// amount is a quantity as messages have it: of CPU in thousandths.
+func (s *shortage) amount(q resource.Quantity) int64 {
+	if s.name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
 }
 
 func checkName(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {

@@ -11,7 +11,9 @@
 //
 // A [Gate] holds workers to it. It stands between them and whoever tells them what is wanted:
 //
-//	gate := admission.NewGate(workers, admission.Surroundings{Node: node, Status: statuses.Status, Reject: reject, Finish: finish})
+//	gate := admission.NewGate(workers, admission.Surroundings{
+//		Node: node, Status: statuses.Status, Reject: reject, Retry: inbox.Put, Finish: finish,
+//	})
 //	loop := syncloop.New(gate, inbox, sources)
 //
 // # Guarantees
@@ -19,6 +21,8 @@
 // A pod that does not fit is rejected with the kubelet's reason and message. It never reaches the workers, counts for nobody else, and stays rejected: what
 // is free a moment later is for new pods. A pod that is over is not looked at, and does not count. A pod that runs already, as its status says after
 // a restart of the agent, was admitted before: it counts, and is not looked at again.
+//
+// A pod that runs and asks for other CPU and memory ([Gate.Resize]) counts with what it has until there is room for what it wants.
 //
 // Checked are the operating system, CPU, memory, ephemeral storage, extended resources and the number of pods, node selector and affinity,
 // the node's name, ports of the host, and taints with the effect NoExecute, from which static pods are exempt.
@@ -32,7 +36,7 @@
 //
 // # Concurrency
 //
-// Check may be called concurrently. A gate's Known may be called concurrently with everything; its other methods come one after another.
+// Check may be called concurrently. A gate's Known, Resize and Freed may be called concurrently with everything; its other methods come one after another.
 //
 // # Shutdown
 //

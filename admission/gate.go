@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,8 @@ type Surroundings struct {
 	Reject func(pod *corev1.Pod, rejection *Rejection)
 	// Preempt is told that an admitted pod has to end, so that a critical one can run. Without it nobody's pod ends for another's sake.
 	Preempt func(victim *corev1.Pod)
+	// Retry is told that a pod was given the resources that were deferred, and has to be synced. It may be called concurrently.
+	Retry func(pod types.UID)
 	// Finish is told when a rejected pod is to be deleted, or is not wanted any more: nothing of it has to be cleaned up.
 	Finish func(pod *corev1.Pod)
 }
@@ -38,15 +41,18 @@ type Surroundings struct {
 type Gate struct {
 	Workers
 	around   Surroundings
-	admitted map[types.UID]*guest
 	rejected map[types.UID]*corev1.Pod
+
+	mu       sync.Mutex
+	admitted map[types.UID]*guest
+	deferred []*corev1.Pod // as they want to be
 }
 
 // guest is a pod that was admitted.
 type guest struct {
-	pod     *corev1.Pod
-	leaving bool // it is not wanted any more
-	yields  bool // it ends for another's sake, and counts no more
+	pod     *corev1.Pod // with the resources that it was allocated
+	leaving bool        // it is not wanted any more
+	yields  bool        // it ends for another's sake, and counts no more
 }
 
 // NewGate returns a gate before workers.
@@ -63,33 +69,44 @@ func (g *Gate) Update(pod *corev1.Pod) {
 		}
 		return
 	}
-	known := g.admitted[pod.UID]
-	if known == nil {
-		if rejection := g.verdict(pod); rejection != nil {
-			g.rejected[pod.UID] = pod
-			g.around.Reject(pod, rejection)
-			return
-		}
+	victims, rejection := g.admit(pod)
+	for _, victim := range victims {
+		g.around.Preempt(victim)
 	}
-	g.admitted[pod.UID] = &guest{pod: pod, yields: known != nil && known.yields && !known.leaving}
+	if rejection != nil {
+		g.rejected[pod.UID] = pod
+		g.around.Reject(pod, rejection)
+		return
+	}
 	g.Workers.Update(pod)
 }
 
-// verdict returns why a pod is rejected, nil if it is not. One that ends, is over or runs already has nothing left to be admitted to.
-func (g *Gate) verdict(pod *corev1.Pod) *Rejection {
-	if over(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
-		return nil
+// admit admits a pod, or returns why it is rejected, and who has to end for it. A pod that was admitted before stays so, with what it was allocated; one that ends, is
+// over or runs already has nothing left to be admitted to.
+func (g *Gate) admit(pod *corev1.Pod) (victims []*corev1.Pod, rejection *Rejection) {
+	node := g.around.Node()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := g.admitted[pod.UID]
+	switch {
+	case known != nil:
+		g.admitted[pod.UID] = &guest{pod: keeping(pod, known.pod), yields: known.yields && !known.leaving}
+		return nil, nil
+	case over(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning:
+		g.admitted[pod.UID] = &guest{pod: allocated(pod)}
+		return nil, nil
+	case g.around.Preempt == nil:
+		rejection = Check(&node, g.counted(), pod)
+	default:
+		victims, rejection = Preempt(&node, g.counted(), pod)
 	}
-	node, others := g.around.Node(), g.counted()
-	if g.around.Preempt == nil {
-		return Check(&node, others, pod)
-	}
-	victims, rejection := Preempt(&node, others, pod)
 	for _, victim := range victims {
 		g.admitted[victim.UID].yields = true
-		g.around.Preempt(victim)
 	}
-	return rejection
+	if rejection == nil {
+		g.admitted[pod.UID] = &guest{pod: pod}
+	}
+	return victims, rejection
 }
 
 // counted returns the pods that take something of the node: admitted, not over, and if they are not wanted any more, not finished yet.
@@ -116,8 +133,10 @@ func (g *Gate) Remove(pod types.UID) {
 		g.around.Finish(rejected)
 		return
 	}
+	g.mu.Lock()
 	if guest := g.admitted[pod]; guest != nil {
 		guest.leaving = true
 	}
+	g.mu.Unlock()
 	g.Workers.Remove(pod)
 }

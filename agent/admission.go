@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
@@ -14,9 +16,32 @@ func (a *Agent) gate() syncloop.Workers {
 	if a.opts.admission == nil {
 		return a.workers
 	}
-	return admission.NewGate(a.workers, admission.Surroundings{
-		Node: a.opts.admission, Status: a.statuses.Status, Reject: a.reject, Preempt: a.preempt, Finish: a.statuses.Finish,
+	a.admission = admission.NewGate(a.workers, admission.Surroundings{
+		Node: a.opts.admission, Status: a.statuses.Status, Reject: a.reject, Preempt: a.preempt, Retry: a.inbox.Put, Finish: a.statuses.Finish,
 	})
+	return a.admission
+}
+
+// room is for a pod that wants other resources than it has.
+func (a *Agent) room(has, wants *corev1.Pod) (reason, message string) {
+	if a.admission == nil {
+		return "", ""
+	}
+	return a.admission.Resize(has, wants)
+}
+
+// retryResizes looks at resizes again that were deferred, when a pod has gone.
+func (a *Agent) retryResizes(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.freed:
+			if a.admission != nil {
+				a.admission.Freed()
+			}
+		}
+	}
 }
 
 // reject tells that a pod cannot run here, in the kubelet's words.

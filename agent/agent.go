@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/admission"
 	"github.com/podmill/podmill/image"
 	"github.com/podmill/podmill/logs"
 	"github.com/podmill/podmill/pleg"
@@ -45,6 +46,9 @@ type Agent struct {
 	changed  func(podmill.ObjectRef) // tells volumes that wait for an object; may be nil
 	logs     *logs.Rotator           // nil where the runtime cannot open logs anew
 	finished chan struct{}           // holds one token when a pod has finished
+	freed    chan struct{}           // likewise when one may have given back what it had
+
+	admission *admission.Gate // nil where all pods are taken
 }
 
 // New returns an agent that runs the pods of sources in a runtime, and keeps what is its own below root, an absolute path. It
@@ -53,7 +57,7 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 	if !filepath.IsAbs(root) {
 		return nil, fmt.Errorf("root directory %q is not an absolute path", root)
 	}
-	a := &Agent{root: root, runtime: runtime, inbox: syncloop.NewInbox(), finished: make(chan struct{}, 1)}
+	a := &Agent{root: root, runtime: runtime, inbox: syncloop.NewInbox(), finished: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	a.opts.logRoot = filepath.Join(root, "log")
 	for _, opt := range opts {
 		opt(&a.opts)
@@ -121,7 +125,7 @@ func (a *Agent) wire(root string) error {
 		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
 		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
 		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
-		syncpod.WithRefusal(a.refusal), syncpod.WithUserNamespaces(users),
+		syncpod.WithRefusal(a.refusal), syncpod.WithUserNamespaces(users), syncpod.WithRoom(a.room),
 	}
 	if services, ok := podmill.As[podmill.Services](o.objects); ok {
 		handOpts = append(handOpts, syncpod.WithServices(services))
@@ -230,16 +234,24 @@ func (a *Agent) watchWorkers(o podworkers.Observer) podworkers.Observer {
 	told := o.StateChanged
 	o.StateChanged = func(pod podmill.PodRef, from, to podworkers.State) {
 		if to == podworkers.Finished {
-			select {
-			case a.finished <- struct{}{}:
-			default:
-			}
+			put(a.finished)
+		}
+		if to == podworkers.Finished || to == podworkers.Terminated {
+			put(a.freed)
 		}
 		if told != nil {
 			told(pod, from, to)
 		}
 	}
 	return o
+}
+
+// put puts a token where there is none.
+func put(tokens chan struct{}) {
+	select {
+	case tokens <- struct{}{}:
+	default:
+	}
 }
 
 // Pods returns all pods with their newest statuses: those that are wanted, and those on their way out. synced says that every

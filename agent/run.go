@@ -39,7 +39,7 @@ func (a *Agent) Run(parent context.Context) error {
 	case <-a.eyes.Listed(): // what runs already is known before anything is started beside it
 	case <-ctx.Done():
 	}
-	loop := start(ctx, fail, a.loop.Run, a.watchObjects, a.rotateLogs)
+	loop := start(ctx, fail, a.loop.Run, a.watchObjects, a.rotateLogs, a.retryResizes)
 	<-ctx.Done()
 	loop.end()
 

@@ -117,7 +117,11 @@ func (s *sim) moveEdit() {
 	}
 	s.edit(sp, func(pod *corev1.Pod) {
 		c := &pod.Spec.Containers[s.rng.IntN(len(pod.Spec.Containers))]
-		c.Image = pick(s.rng, good)
+		if chance(s.rng, 2) {
+			asks(c, 10+s.rng.Int64N(500))
+		} else {
+			c.Image = pick(s.rng, good)
+		}
 	}, Label("edited", fmt.Sprint(time.Now().Unix())))
 }
 

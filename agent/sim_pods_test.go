@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
@@ -87,7 +88,13 @@ func randomPod(rng *rand.Rand, name string, uid types.UID, source string) *corev
 	}
 	pod := Pod(name, opts...)
 	unique(pod)
+	asks(&pod.Spec.Containers[0], 10) // so that it is burstable, whatever it asks for later
 	return pod
+}
+
+// asks has a container request so many thousandths of a CPU.
+func asks(c *corev1.Container, milli int64) {
+	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)}
 }
 
 // unique takes out a second container of one name.

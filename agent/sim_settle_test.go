@@ -165,6 +165,9 @@ func (s *sim) unsettledContainers(sp *simPod, seen *podmill.RuntimePod, told *co
 		if runs && s.instances[newest.ID].image != c.Image {
 			say("container %s runs %s", c.Name, newest.Image)
 		}
+		if want := c.Resources.Requests.Cpu().MilliValue(); runs && newest.Resources.CPURequest != want {
+			say("container %s has %dm of CPU, and wants %dm", c.Name, newest.Resources.CPURequest, want)
+		}
 		if got := statuses[i]; runs && (got.State.Running == nil || got.ContainerID != "podmilltest://"+newest.ID || got.RestartCount < int32(newest.Attempt)) {
 			say("container %s runs, and it is said: %+v", c.Name, got)
 		}

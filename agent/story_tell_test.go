@@ -219,6 +219,11 @@ func statusChanges(last, next *corev1.PodStatus) (out []string) {
 			out = append(out, "  "+is)
 		}
 	}
+	for _, c := range last.Conditions {
+		if !slices.ContainsFunc(next.Conditions, func(n corev1.PodCondition) bool { return n.Type == c.Type }) {
+			out = append(out, "  "+string(c.Type)+" is told no more")
+		}
+	}
 	if len(out) == 0 {
 		out = append(out, "(the same, as far as it is shown here)")
 	}

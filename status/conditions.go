@@ -39,9 +39,7 @@ func conditions(in *Input, status *corev1.PodStatus, initialized bool, now time.
 	if restartable(in.Pod) {
 		out = append(out, condition(in, corev1.AllContainersRestarting, restarting(in, status), now))
 	}
-	if pending := resizePending(in, status); pending.ok {
-		out = append(out, condition(in, corev1.PodResizePending, pending, now))
-	}
+	out = append(out, resizing(in, status, now)...)
 	disrupted := disruption(in, status)
 	if disrupted.ok {
 		out = append(out, condition(in, corev1.DisruptionTarget, disrupted, now))
@@ -63,7 +61,8 @@ func foreign(in *Input) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, c := range from {
 		switch c.Type {
-		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled, corev1.AllContainersRestarting, corev1.PodResizePending:
+		case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled, corev1.AllContainersRestarting,
+			corev1.PodResizePending, corev1.PodResizeInProgress:
 		default:
 			out = append(out, c)
 		}

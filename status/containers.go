@@ -159,9 +159,7 @@ func (cs *containers) observed(status *corev1.ContainerStatus, c *podmill.Contai
 		}
 	}
 	if status.State.Running != nil {
-		if r := runsWith(c); r != nil {
-			status.Resources, status.AllocatedResources = r, r.Requests
-		}
+		status.Resources, status.AllocatedResources = resourcesOf(c, cs.in.Progress.Resize)
 	}
 }
 

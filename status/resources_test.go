@@ -1,10 +1,10 @@
 package status_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -13,55 +13,92 @@ import (
 	"github.com/podmill/podmill/status"
 )
 
-// A container tells what it runs with. That its spec has changed since is not passed over: the pod says that it is not resized, until it is.
-func TestRunningContainersAreNotResized(t *testing.T) {
-	limit := func(memory string) ContainerOption {
-		return func(c *corev1.Container) {
-			c.Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse(memory)}
-		}
-	}
-	started := func(resources string) *podmill.RuntimePod {
-		c := podmill.Container{ID: "c", SandboxID: "s", Name: "web", State: podmill.StateRunning, StartedAt: time.Unix(1, 0), Annotations: map[string]string{}}
-		if resources != "" {
-			c.Annotations[podmill.AnnotationContainerResources] = resources
-		}
-		return &podmill.RuntimePod{Sandboxes: []podmill.Sandbox{{ID: "s", Ready: true}}, Containers: []podmill.Container{c}}
-	}
-	const small = `{"limits":{"cpu":"0.5","memory":"64Mi"},"requests":{"cpu":"500m","memory":"65536Ki"}}`
-	var last *corev1.PodStatus
-	for _, tc := range []struct {
-		name, memory, resources string
-		termination             *podmill.Termination
-		want                    string
+func listOf(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}
+}
+
+// A container tells what it has and what it was allocated: what it was started with, or was given since, and of that what the runtime says.
+func TestResourcesOfAContainer(t *testing.T) {
+	const started = `{"limits":{"cpu":"500m","memory":"64Mi"},"requests":{"cpu":"250m","memory":"32Mi"}}`
+	given := corev1.ResourceRequirements{Requests: listOf("1", "64Mi"), Limits: listOf("2", "128Mi")}
+	for name, tc := range map[string]struct {
+		annotation        string
+		seen              *podmill.ContainerResources
+		resize            *podmill.ResizeProgress
+		has, may, request string // CPU requested and limit, memory limit; what was allocated of CPU
 	}{
-		{name: "as it was started", memory: "64Mi", resources: small},
-		{name: "more", memory: "128Mi", resources: small, want: "container web keeps the memory that it was started with"},
-		{name: "less", memory: "32Mi", resources: small, want: "container web keeps the memory"},
-		{name: "it ends", memory: "32Mi", resources: small, termination: &podmill.Termination{}},
-		{name: "nothing before", memory: "32Mi", resources: "{}", want: "container web keeps the cpu"},
-		{name: "started again", memory: "64Mi", resources: small},
-		{name: "somebody else's container", memory: "64Mi"},
-		{name: "what nobody can read", memory: "64Mi", resources: "64Mi"},
+		"as it was started":      {annotation: started, has: "250m", may: "500m 64Mi", request: "250m"},
+		"allocated, not given":   {annotation: started, resize: &podmill.ResizeProgress{Allocated: map[string]corev1.ResourceRequirements{"web": given}}, has: "250m", may: "500m 64Mi", request: "1"},
+		"given":                  {annotation: started, resize: &podmill.ResizeProgress{Allocated: map[string]corev1.ResourceRequirements{"web": given}, Actual: map[string]corev1.ResourceRequirements{"c": given}}, has: "1", may: "2 128Mi", request: "1"},
+		"given to another":       {annotation: started, resize: &podmill.ResizeProgress{Actual: map[string]corev1.ResourceRequirements{"d": given}}, has: "250m", may: "500m 64Mi", request: "250m"},
+		"the runtime agrees":     {annotation: started, seen: &podmill.ContainerResources{CPURequest: 250, CPULimit: 500, MemoryLimit: 64 << 20}, has: "250m", may: "500m 64Mi", request: "250m"},
+		"the runtime does not":   {annotation: started, seen: &podmill.ContainerResources{CPURequest: 100, CPULimit: 200, MemoryLimit: 32 << 20}, has: "100m", may: "200m 32Mi", request: "250m"},
+		"less than the kernel's": {annotation: `{"limits":{"cpu":"5m"},"requests":{"cpu":"1m"}}`, seen: &podmill.ContainerResources{CPULimit: 10}, has: "1m", may: "5m 0", request: "1m"},
+		"nothing asked for":      {annotation: "{}", seen: &podmill.ContainerResources{CPULimit: 10}, has: "0", may: "0 0", request: "0"},
 	} {
-		pod := Pod("shop/cart", Container("web", "img:1", limit(tc.memory)))
-		got := status.Generate(status.Input{Pod: pod, Seen: started(tc.resources), Last: last, Progress: podmill.Progress{Termination: tc.termination}}, time.Unix(100, 0))
-		last = &got
-		var pending *corev1.PodCondition
-		for i := range got.Conditions {
-			if got.Conditions[i].Type == corev1.PodResizePending {
-				pending = &got.Conditions[i]
+		c := podmill.Container{
+			ID: "c", SandboxID: "s", Name: "web", State: podmill.StateRunning, StartedAt: time.Unix(1, 0), Resources: tc.seen,
+			Annotations: map[string]string{podmill.AnnotationContainerResources: tc.annotation},
+		}
+		seen := &podmill.RuntimePod{Sandboxes: []podmill.Sandbox{{ID: "s", Ready: true}}, Containers: []podmill.Container{c}}
+		got := status.Generate(status.Input{
+			Pod: Pod("shop/cart", Container("web", "img:1")), Seen: seen, Progress: podmill.Progress{Resize: tc.resize},
+		}, time.Unix(100, 0)).ContainerStatuses[0]
+		if got.Resources == nil {
+			t.Errorf("%s: nothing is told", name)
+			continue
+		}
+		has, may := got.Resources.Requests.Cpu().String(), got.Resources.Limits.Cpu().String()+" "+got.Resources.Limits.Memory().String()
+		if has != tc.has || may != tc.may || got.AllocatedResources.Cpu().String() != tc.request {
+			t.Errorf("%s: it has %s and may have %s, allocated %s; want %s, %s, %s", name, has, may, got.AllocatedResources.Cpu(), tc.has, tc.may, tc.request)
+		}
+	}
+}
+
+// Of somebody else's container, and of what nobody can read, nothing is told.
+func TestResourcesThatNobodyKnows(t *testing.T) {
+	for _, annotations := range []map[string]string{nil, {podmill.AnnotationContainerResources: "64Mi"}} {
+		seen := &podmill.RuntimePod{Containers: []podmill.Container{{ID: "c", Name: "web", State: podmill.StateRunning, Annotations: annotations}}}
+		got := status.Generate(status.Input{Pod: Pod("shop/cart", Container("web", "img:1")), Seen: seen}, time.Unix(100, 0)).ContainerStatuses[0]
+		if got.Resources != nil || got.AllocatedResources != nil {
+			t.Errorf("%v: %+v", annotations, got)
+		}
+	}
+}
+
+// A resize is told with the conditions of KEP-1287, each with the generation that it is about, while there is something to say.
+func TestResizeConditions(t *testing.T) {
+	type told struct {
+		Type            corev1.PodConditionType
+		Reason, Message string
+		Generation      int64
+	}
+	for name, tc := range map[string]struct {
+		progress    podmill.ResizeProgress
+		termination *podmill.Termination
+		want        []told
+	}{
+		"over":        {},
+		"deferred":    {progress: podmill.ResizeProgress{Pending: "Deferred", PendingMessage: "later"}, want: []told{{corev1.PodResizePending, "Deferred", "later", 5}}},
+		"infeasible":  {progress: podmill.ResizeProgress{Pending: "Infeasible", PendingMessage: "never"}, want: []told{{corev1.PodResizePending, "Infeasible", "never", 5}}},
+		"in progress": {progress: podmill.ResizeProgress{InProgress: true, Generation: 4}, want: []told{{corev1.PodResizeInProgress, "", "", 4}}},
+		"it fails":    {progress: podmill.ResizeProgress{InProgress: true, Generation: 4, Error: "no"}, want: []told{{corev1.PodResizeInProgress, "Error", "no", 4}}},
+		"both": {progress: podmill.ResizeProgress{Pending: "Deferred", PendingMessage: "later", InProgress: true, Generation: 4},
+			want: []told{{corev1.PodResizePending, "Deferred", "later", 5}, {corev1.PodResizeInProgress, "", "", 4}}},
+		"it ends": {progress: podmill.ResizeProgress{Pending: "Deferred", InProgress: true}, termination: &podmill.Termination{}},
+	} {
+		pod := Pod("shop/cart", Container("web", "img:1"))
+		pod.Generation = 5
+		last := &corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodResizePending, Status: "True"}, {Type: corev1.PodResizeInProgress, Status: "True"}}}
+		got := status.Generate(status.Input{Pod: pod, Last: last, Progress: podmill.Progress{Resize: &tc.progress, Termination: tc.termination}}, time.Unix(100, 0))
+		var all []told
+		for _, c := range got.Conditions {
+			if c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress {
+				all = append(all, told{c.Type, c.Reason, c.Message, c.ObservedGeneration})
 			}
 		}
-		switch {
-		case tc.want == "" && pending != nil:
-			t.Errorf("%s: %+v", tc.name, pending)
-		case tc.want == "":
-		case pending == nil || pending.Status != corev1.ConditionTrue || pending.Reason != corev1.PodReasonInfeasible || !strings.HasPrefix(pending.Message, tc.want):
-			t.Errorf("%s: %+v, want %s", tc.name, pending, tc.want)
-		}
-		c := got.ContainerStatuses[0]
-		if told := c.Resources != nil && c.Resources.Limits.Memory().String() == "64Mi" && c.AllocatedResources.Cpu().String() == "500m"; told != (tc.resources == small) {
-			t.Errorf("%s: it is said to run with %+v, of which %v are its own", tc.name, c.Resources, c.AllocatedResources)
+		if diff := cmp.Diff(tc.want, all); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -22,6 +22,10 @@ type Actions struct {
 	Kill []Kill
 	// StopSandboxes says that every sandbox of the pod has to be stopped, once the containers are.
 	StopSandboxes bool
+	// Resize are the running containers that are given other resources. Where one has to be started anew for that, it is among Kill and Start.
+	Resize []Resize
+	// Fit says that the containers have what they were allocated: the pod's cgroup is set to that, and the resize is over.
+	Fit bool
 	// RunSandbox is set where the pod needs a new sandbox, in which all of Start are started.
 	RunSandbox *RunSandbox
 	// Start are the containers to start: one init container or any number of app containers, and sidecars that have ended.
@@ -67,6 +71,13 @@ type Kill struct {
 	Why    string // for the event, in the kubelet's words where it has any
 }
 
+// Resize gives an instance of a container the resources that its spec says.
+type Resize struct {
+	ID, Name  string
+	Attempt   uint32
+	Container *corev1.Container
+}
+
 // RunSandbox runs a new sandbox.
 type RunSandbox struct {
 	Attempt uint32
@@ -99,7 +110,18 @@ func (k Kill) String() string {
 
 // Idle reports that there is nothing to do now.
 func (a *Actions) Idle() bool {
-	return len(a.PreStop)+len(a.Kill)+len(a.Start)+len(a.Remove) == 0 && !a.Reset && !a.StopSandboxes && a.RunSandbox == nil
+	return len(a.PreStop)+len(a.Kill)+len(a.Resize)+len(a.Start)+len(a.Remove) == 0 && !a.Fit && !a.Reset && !a.StopSandboxes && a.RunSandbox == nil
+}
+
+// sizes returns a line for each action that changes a size.
+func (a *Actions) sizes() (lines []string) {
+	for _, r := range a.Resize {
+		lines = append(lines, fmt.Sprintf("resize %s#%d", r.Name, r.Attempt))
+	}
+	if a.Fit {
+		lines = append(lines, "the pod's cgroup fits its containers")
+	}
+	return lines
 }
 
 // String returns a line for each action, in order, with the reason.
@@ -115,6 +137,7 @@ func (a *Actions) String() string {
 	if a.StopSandboxes {
 		line("stop the sandboxes")
 	}
+	lines = append(lines, a.sizes()...)
 	if a.RunSandbox != nil {
 		line("run sandbox#%d: %s", a.RunSandbox.Attempt, a.RunSandbox.Why)
 	}
@@ -133,10 +156,9 @@ func (a *Actions) String() string {
 	if !a.Until.IsZero() {
 		line("plan again at %s", a.Until.UTC().Format(time.RFC3339))
 	}
-	switch {
-	case a.End != nil && a.End.Reason != "":
+	if a.End != nil && a.End.Reason != "" {
 		line("end: %s: %s", a.End.Reason, a.End.Message)
-	case a.End != nil || a.Finished:
+	} else if a.End != nil || a.Finished {
 		line("finished")
 	}
 	if len(lines) == 0 {

@@ -42,7 +42,7 @@ func (s *Syncer) prepare(ctx context.Context, pod *corev1.Pod, now *situation) (
 			return nil
 		}
 		err = s.step(pod, "cgroup", "", func() (err error) {
-			spec.CgroupParent, err = s.cgroups.EnsureCgroup(ctx, pod)
+			spec.CgroupParent, err = s.cgroups.EnsureCgroup(ctx, now.roomy)
 			return err
 		})
 		return s.tellFailure(ctx, pod, eventFailedCgroup, "unable to ensure pod container exists: ", err)

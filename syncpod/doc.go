@@ -27,12 +27,15 @@
 // failed is stopped, which counts as a failure whatever its exit code.
 //
 // A container that ends restarts by its policy: the first time at once, then after 10 s, 20 s and so on up to 5 min after its end, and at once again when it has
-// run for 10 min. It is replaced when its image changes, and for nothing else. Of dead instances the newest stays.
+// run for 10 min. It is replaced when its image changes, and for nothing else but a resize that asks for it. Of dead instances the newest stays.
 //
 // activeDeadlineSeconds counts from the start time in the pod's last status, or else from its first sync, by the monotonic clock; it ends also a pod
 // that still pulls.
 //
 // All containers restart when one ends as its rule RestartAllContainers says: plan_restart.go. Ephemeral containers are started once: plan_ephemeral.go.
+//
+// CPU and memory of containers that run are changed in place, or by a restart of the container where its resizePolicy wants that, when a pod's spec asks for other ones and
+// [WithRoom] has room for them: resize.go. What was allocated is kept in the pod's directory.
 //
 // When a pod ends, containers have its grace period, counted against a deadline that survives a restart of the agent, and which only comes
 // nearer. Containers stop before the sandbox, and the pod is reported as stopped when a look has shown that all have. What it leaves on disk is removed

@@ -26,7 +26,6 @@ containers.lifecycle.{postStart,preStop}.tcpSocket ~ Kubernetes has never carrie
 containers.volumeMounts: name mountPath readOnly recursiveReadOnly mountPropagation bindMountOptions
 volumes.image: reference pullPolicy
 containers.volumeDevices: name devicePath
-containers.resizePolicy ~ running containers are not resized: one keeps what it has until it starts again, and the condition PodResizePending says so
 ephemeralContainers.targetContainerName
 `)
 	objects := feature.Parse(`
@@ -39,6 +38,11 @@ containers.envFrom.secretRef: name optional
 		objects = feature.Parse(`containers.env.valueFrom.{configMapKeyRef,secretKeyRef} containers.envFrom.{configMapRef,secretRef} ! nothing provides such objects here`)
 	}
 	maps.Copy(all, objects)
+	policy := `containers.resizePolicy: resourceName restartPolicy`
+	if _, ok := podmill.As[podmill.Resizer](s.Runtime); !ok {
+		policy = `containers.resizePolicy ~ this runtime cannot resize containers that run, and the condition PodResizePending says so`
+	}
+	maps.Copy(all, feature.Parse(policy))
 	all["enableServiceLinks"] = podmill.Feature{}
 	if s.services == nil {
 		all["enableServiceLinks"] = podmill.Feature{Why: "there are no Services here"}

@@ -11,6 +11,7 @@ import (
 
 // Input is all that a plan is made of: what is wanted, what is there, and what is remembered.
 type Input struct {
+	// Pod is what is wanted, with the resources that it was allocated.
 	Pod  *corev1.Pod
 	Seen *podmill.RuntimePod
 	// Sandbox is the one to use of those that were seen. Nil asks for a new one, of attempt SandboxAttempt, for the reason SandboxWhy.
@@ -42,6 +43,10 @@ type Input struct {
 	Unhealthy map[string]bool
 	// Hooks is, by container ID, how the hooks stand of which there is something to say.
 	Hooks map[string]Hooks
+	// Resizing says that the pod was allocated other resources than its containers were started with, and Actual is, by container ID, what those
+	// have that run.
+	Resizing bool
+	Actual   map[string]corev1.ResourceRequirements
 	// Termination is set when the pod has to end.
 	Termination *podmill.Termination
 	// Stopped are the IDs of containers that the runtime has stopped when it was told to. Where it cannot say what became of one, that is

@@ -30,6 +30,7 @@ type kept struct {
 	PreStop map[string]string `json:"preStop,omitempty"`
 	// Reset are the names of containers that were removed to be started again with all others, and have not started yet.
 	Reset []string `json:"reset,omitempty"`
+	keptSizes
 }
 
 // keeper keeps one pod's [kept], in its file and here. It may be used concurrently: containers start, and their hooks end, side by side.
@@ -81,10 +82,10 @@ func (k *keeper) bound(now time.Time) (nearer bool) {
 func (k *keeper) change(change func(*kept)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	before := kept{Termination: k.Termination, PostStart: maps.Clone(k.PostStart), PreStop: maps.Clone(k.PreStop), Reset: k.Reset}
+	before := kept{Termination: k.Termination, PostStart: maps.Clone(k.PostStart), PreStop: maps.Clone(k.PreStop), Reset: k.Reset, keptSizes: k.keptSizes}
 	change(&k.kept)
 	same := k.Termination == before.Termination && maps.Equal(k.PostStart, before.PostStart) && maps.Equal(k.PreStop, before.PreStop) &&
-		slices.Equal(k.Reset, before.Reset)
+		slices.Equal(k.Reset, before.Reset) && k.Changes == before.Changes
 	if same && !k.unwritten || k.path == "" {
 		return nil
 	}

@@ -40,6 +40,7 @@ type memory struct {
 	// refused is why nothing of the pod is started, as people have been told.
 	refused string
 	alarm   *time.Timer
+	sizing
 }
 
 // remember returns what is known of a pod, made from its last status and its logs where it is met for the first time.

@@ -27,6 +27,7 @@ type options struct {
 	wake          func(pod types.UID)
 	prober        Prober
 	refused       func(pod *corev1.Pod) string
+	room          func(has, wants *corev1.Pod) (reason, message string)
 	maxBackoff    time.Duration
 	node          Node
 	observer      Observer
@@ -93,6 +94,13 @@ func WithMaxRestartDelay(d time.Duration) Option { return func(o *options) { o.m
 // pod that is refused: its containers wait with the reason CreateContainerConfigError.
 func WithRefusal(refused func(pod *corev1.Pod) string) Option {
 	return func(o *options) { o.refused = refused }
+}
+
+// WithRoom says whether a pod can have the CPU and memory that it wants in place of what it has, and if not why: the reason [corev1.PodReasonDeferred] where
+// there is no room now, [corev1.PodReasonInfeasible] where there never will be. The func returns at once, is called concurrently, and is asked with each sync until it
+// gives no reason; then the pod is allocated what it wants. Without it there is always room.
+func WithRoom(room func(has, wants *corev1.Pod) (reason, message string)) Option {
+	return func(o *options) { o.room = room }
 }
 
 // Node is what containers are told, and judged by, of the node that they run on.

@@ -58,6 +58,7 @@ func (p *planner) reconcile() {
 			p.container(&p.Pod.Spec.Containers[i], lifecycle.App)
 		}
 	}
+	p.resize()
 	p.removeDead()
 	p.tellReset()
 }
@@ -143,7 +144,7 @@ func (p *planner) container(c *corev1.Container, kind lifecycle.Kind) (runs bool
 		return true
 	case p.Health[newest.ID].Failed != "" || p.Hooks[newest.ID].PostStart == PostStartFailed:
 		return false // it starts again when it has ended, after its back-off
-	case newest.State == podmill.StateCreated || p.changed(c, newest):
+	case newest.State == podmill.StateCreated || p.replaced(c, newest) != "":
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "in place of the one before")
 	case lifecycle.Restarts(p.Pod, c, kind, lifecycle.ExitUnknown):
 		p.start(c, kind, p.Backoff[BackoffKey(c)], "the one before was killed")

@@ -35,8 +35,8 @@ func (p *planner) killStrays() {
 		case p.Sandbox == nil || c.SandboxID != p.Sandbox.ID:
 			p.stop(c, grace, "Stopping container "+c.Name)
 		case spec == nil || kind == lifecycle.Init:
-		case p.changed(spec, c):
-			p.stop(c, grace, called(kind, c.Name)+" definition changed"+restarted(kind, true))
+		case p.replaced(spec, c) != "":
+			p.stop(c, grace, called(kind, c.Name)+p.replaced(spec, c)+restarted(kind, p.changed(spec, c)))
 		case p.unhooked(c):
 			p.killUnhooked(c, grace)
 		case p.Health[c.ID].Failed != "":
@@ -103,6 +103,17 @@ func (p *planner) spec(name string) (*corev1.Container, lifecycle.Kind) {
 
 func (p *planner) ephemeral(name string) bool {
 	return anyOf(p.Pod.Spec.EphemeralContainers, func(e *corev1.EphemeralContainer) bool { return e.Name == name })
+}
+
+// replaced says why an instance of a container has to give way to another, in the kubelet's words; nothing where it has not.
+func (p *planner) replaced(spec *corev1.Container, c *podmill.Container) string {
+	switch {
+	case p.changed(spec, c):
+		return " definition changed"
+	case p.outgrown(spec, c):
+		return " resize requires restart"
+	}
+	return ""
 }
 
 // changed reports that a running instance was made for another name or image than the spec's. A hash that other software wrote in a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podmill/podmill"
@@ -43,6 +44,9 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	unhealthy web#2                                         was stopped for that
 //	ending left=20s grace=30                                has to end
 //	stopped web#2                                           was stopped
+//	size web cpu=2 memory=1Gi                               is what a container was allocated
+//	policy web memory                                       is a resizePolicy that restarts it
+//	resizing [web#2 cpu=1 memory=2Gi]                       is what it has while a resize is under way
 func TestPlan(t *testing.T) {
 	files, err := filepath.Glob("testdata/plan/*.txt")
 	if err != nil || len(files) == 0 {
@@ -166,6 +170,21 @@ func parse(t *testing.T, text string) Input {
 			in.Unhealthy[words[1]] = true
 		case "ending":
 			in.Termination = &podmill.Termination{Deadline: now.Add(duration(t, opts["left"])), GracePeriodSeconds: int64(number(t, opts["grace"]))}
+		case "size":
+			spec, _ := (&planner{Input: in}).spec(words[1])
+			spec.Resources = limits(opts)
+		case "policy":
+			spec, _ := (&planner{Input: in}).spec(words[1])
+			spec.ResizePolicy = append(spec.ResizePolicy, corev1.ContainerResizePolicy{
+				ResourceName: corev1.ResourceName(words[2]), RestartPolicy: corev1.RestartContainer,
+			})
+		case "resizing":
+			if in.Resizing = true; in.Actual == nil {
+				in.Actual = map[string]corev1.ResourceRequirements{}
+			}
+			if len(words) > 1 {
+				in.Actual[words[1]] = limits(opts)
+			}
 		case "stopped":
 			in.Stopped[words[1]] = true
 		default:
@@ -173,6 +192,16 @@ func parse(t *testing.T, text string) Input {
 		}
 	}
 	return in
+}
+
+func limits(opts map[string]string) corev1.ResourceRequirements {
+	list := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{"cpu", "memory"} {
+		if q := opts[string(name)]; q != "" {
+			list[name] = resource.MustParse(q)
+		}
+	}
+	return corev1.ResourceRequirements{Limits: list}
 }
 
 func parsePod(words []string, opts map[string]string) *corev1.Pod {

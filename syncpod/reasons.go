@@ -28,5 +28,9 @@ const (
 	eventInvalidEnv        = "InvalidEnvironmentVariableNames"
 	eventKilling           = "Killing"
 	eventNetworkNotReady   = "NetworkNotReady"
+	eventResize            = "Resize" // followed by Deferred or Infeasible
+	eventResizeCompleted   = "ResizeCompleted"
+	eventResizeError       = "ResizeError"
+	eventResizeStarted     = "ResizeStarted"
 	eventStarted           = "Started"
 )

@@ -35,8 +35,9 @@ func (s *Syncer) SyncPod(ctx context.Context, pod *corev1.Pod) (end *podmill.Kil
 	defer cancel()
 	hooks := s.hooksOf(ctx, pod, m.keeper)
 	defer hooks.cut()
-	for {
-		end, err = s.settle(ctx, pod, m, hooks)
+	given, err := s.size(ctx, pod, m)
+	for given != nil {
+		end, err = s.settle(ctx, given, m, hooks)
 		if end != nil || !hooks.wait() {
 			break
 		}
@@ -87,6 +88,7 @@ type situation struct {
 	Actions
 	seen    *podmill.RuntimePod
 	sandbox *podmill.Sandbox // nil if there is none to use
+	roomy   *corev1.Pod      // what its cgroup has to hold meanwhile
 	refused bool             // nothing of the pod may be started
 }
 
@@ -101,10 +103,11 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 	hooked := m.hooks(hooks)
 	health := s.health(pod, seen, hooked, false)
 	current, attempt, why := s.Sandboxes.Choose(pod, seen)
-	now := &situation{seen: seen, sandbox: current, Actions: Plan(Input{
+	resizing, actual := m.keeper.actual(seen)
+	now := &situation{seen: seen, sandbox: current, roomy: roomy(pod, seen, actual), Actions: Plan(Input{
 		Pod: pod, Seen: seen, Sandbox: current, SandboxAttempt: attempt, SandboxWhy: why,
 		Active: m.active, Known: m.known, Ended: m.ended, Logged: m.logged, Backoff: m.backoff, Adopted: m.adopted, Held: m.held, MaxBackoff: s.maxBackoff,
-		Health: health, Unhealthy: m.unhealthy, Hooks: hooked,
+		Health: health, Unhealthy: m.unhealthy, Hooks: hooked, Resizing: resizing, Actual: actual,
 	}, time.Now())}
 	if now.End == nil {
 		// It may have been put back while no agent ran, before the one that ran last had ended it. One that is over goes on with that end.
@@ -115,7 +118,9 @@ func (s *Syncer) look(ctx context.Context, pod *corev1.Pod, m *memory, hooks *be
 	now.refused = s.withhold(pod, m, &now.Actions)
 	s.wakeAt(pod.UID, m, now.Until)
 	s.tellWaits(pod, m, &now.Actions)
-	err = s.report(ctx, pod, seen, podmill.Progress{Waiting: m.waiting(pod, seen, &now.Actions, hooked), Health: health})
+	err = s.report(ctx, m.wanted, seen, podmill.Progress{
+		Waiting: m.waiting(pod, seen, &now.Actions, hooked), Health: health, Resize: m.keeper.progress(&m.sizing),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
@@ -193,6 +198,7 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, hooks *bes
 			return err
 		}
 	}
+	failed = errors.Join(failed, s.resize(ctx, pod, m, now))
 	if p != nil {
 		failed = errors.Join(failed, s.bringUp(ctx, pod, m, hooks, now, p, unkilled))
 	}

@@ -22,7 +22,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *corev1.Pod, t podm
 	logFailure(ctx, pod, "nothing of the pod's hooks is known", err)
 	err = s.stop(ctx, pod, t, func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error {
 		return s.report(ctx, pod, seen, podmill.Progress{
-			Health: s.health(pod, seen, keeper.hooks(), true), Termination: &t, Stopped: stopped,
+			Health: s.health(pod, seen, keeper.hooks(), true), Termination: &t, Stopped: stopped, Resize: keeper.progress(&sizing{}),
 		})
 	})
 	if err != nil {

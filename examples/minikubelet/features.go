@@ -15,7 +15,10 @@ import (
 )
 
 // unconnected is a runtime of which only is known that it speaks CRI.
-type unconnected struct{ podmill.Runtime }
+type unconnected struct {
+	podmill.Runtime
+	podmill.Resizer
+}
 
 func (unconnected) Features() podmill.Features { return cri.Features() }
 
