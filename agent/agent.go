@@ -130,6 +130,9 @@ func (a *Agent) wire(root string) error {
 	if services, ok := podmill.As[podmill.Services](o.objects); ok {
 		handOpts = append(handOpts, syncpod.WithServices(services))
 	}
+	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
+		handOpts = append(handOpts, syncpod.WithOverhead(func(pod *corev1.Pod) corev1.ResourceList { return overhead(classes, pod) }))
+	}
 	if o.cgroups != nil {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
 		a.cleaners = append(a.cleaners, a.afterALook(o.cgroups))

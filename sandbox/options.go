@@ -58,7 +58,7 @@ func WithClusterDNS(servers ...netip.Addr) Option {
 func WithClusterDomain(domain string) Option { return func(o *options) { o.dns.domain = domain } }
 
 // WithRuntimeClasses says which runtime handler stands behind a runtime class; the error is [podmill.ErrNotFound] if there is no class of that name. The
-// func returns soon: a start waits for it. Without it a pod that names a class is refused. The overhead of a class is what the pod's spec.overhead says, where an API server puts it.
+// func returns soon: a start waits for it. Without it a pod that names a class is refused. The overhead of a class is what the pod's spec.overhead says.
 func WithRuntimeClasses(handler func(class string) (handler string, err error)) Option {
 	return func(o *options) { o.handlers = handler }
 }

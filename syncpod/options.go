@@ -28,6 +28,7 @@ type options struct {
 	prober        Prober
 	refused       func(pod *corev1.Pod) string
 	room          func(has, wants *corev1.Pod) (reason, message string)
+	overhead      func(pod *corev1.Pod) corev1.ResourceList
 	maxBackoff    time.Duration
 	node          Node
 	observer      Observer
@@ -101,6 +102,12 @@ func WithRefusal(refused func(pod *corev1.Pod) string) Option {
 // gives no reason; then the pod is allocated what it wants. Without it there is always room.
 func WithRoom(room func(has, wants *corev1.Pod) (reason, message string)) Option {
 	return func(o *options) { o.room = room }
+}
+
+// WithOverhead says what a pod's sandbox needs beside its containers where its spec does not say that, as an API server would have it by the pod's RuntimeClass; nil is
+// nothing. The func returns soon: a sync waits for it. Without it a pod without spec.overhead has none.
+func WithOverhead(overhead func(pod *corev1.Pod) corev1.ResourceList) Option {
+	return func(o *options) { o.overhead = overhead }
 }
 
 // Node is what containers are told, and judged by, of the node that they run on.

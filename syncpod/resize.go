@@ -29,6 +29,7 @@ type sizing struct {
 
 // size returns the pod with what is allocated of the CPU and memory that it asks for.
 func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.Pod, error) {
+	pod = s.withOverhead(pod)
 	m.wanted = pod
 	if over(pod) {
 		return pod, nil
@@ -66,6 +67,20 @@ func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.
 	}
 	m.given, m.reason, m.message = given, reason, message
 	return given, nil
+}
+
+// withOverhead returns the pod with what its sandbox needs, where its spec does not say.
+func (s *Syncer) withOverhead(pod *corev1.Pod) *corev1.Pod {
+	if s.overhead == nil || pod.Spec.RuntimeClassName == nil || pod.Spec.Overhead != nil {
+		return pod
+	}
+	needs := s.overhead(pod)
+	if len(needs) == 0 {
+		return pod
+	}
+	with := *pod
+	with.Spec.Overhead = needs
+	return &with
 }
 
 // withoutRoom returns why a pod cannot have what it wants in place of what it was given; nothing if it can.

@@ -282,6 +282,44 @@ func TestAResizeBelowWhatIsUsed(t *testing.T) {
 	})
 }
 
+// What a pod's sandbox needs is part of its cgroup and told to the runtime, where the spec does not say it and somebody else does.
+func TestOverheadOfARuntimeClass(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		seen := ""
+		r.restart(syncpod.WithOverhead(func(pod *corev1.Pod) corev1.ResourceList {
+			if *pod.Spec.RuntimeClassName == "none" {
+				return nil
+			}
+			return corev1.ResourceList{"memory": resource.MustParse("64Mi")}
+		}), syncpod.WithCgroups(overheads{&seen}))
+		class := func(name string) podmilltest.PodOption {
+			return func(pod *corev1.Pod) { pod.Spec.RuntimeClassName = &name }
+		}
+		own := func(pod *corev1.Pod) { pod.Spec.Overhead = corev1.ResourceList{"memory": resource.MustParse("1Mi")} }
+		for _, tc := range []struct {
+			pod  *corev1.Pod
+			want string
+		}{
+			{podmilltest.Pod("shop/vm", podmilltest.Container("web", "img:1"), class("kata")), "64Mi"},
+			{podmilltest.Pod("shop/own", podmilltest.Container("web", "img:1"), class("kata"), own), "1Mi"},
+			{podmilltest.Pod("shop/none", podmilltest.Container("web", "img:1"), class("none")), "0"},
+			{podmilltest.Pod("shop/plain", podmilltest.Container("web", "img:1")), "0"},
+		} {
+			r.mustSync(tc.pod)
+			r.want(tc.pod.Name, seen, tc.want)
+		}
+	})
+}
+
+// overheads notes what a pod's cgroup is to hold for its sandbox.
+type overheads struct{ seen *string }
+
+func (o overheads) EnsureCgroup(_ context.Context, pod *corev1.Pod) (string, error) {
+	*o.seen = pod.Spec.Overhead.Memory().String()
+	return "", nil
+}
+func (overheads) RemoveCgroup(context.Context, types.UID) error { return nil }
+
 // What can never be says so.
 func TestAResizeThatCannotBe(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
