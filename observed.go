@@ -118,6 +118,8 @@ type Container struct {
 	StopSignal  string // with which it is told to stop, such as "SIGTERM"; empty where the runtime does not tell
 	Labels      map[string]string
 	Annotations map[string]string
+	// ReadOnlyBelow are the paths of mounts that are read-only with all that is mounted below them.
+	ReadOnlyBelow []string
 	// Resources is what the container may use, as the runtime has it; nil where it does not tell.
 	Resources *ContainerResources
 }

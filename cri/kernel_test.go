@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -163,6 +164,48 @@ func TestOldRuntimesRefuse(t *testing.T) {
 			t.Error("an image to be mounted was left out")
 		}
 	})
+}
+
+// What is to be read-only all the way down is so, with what is mounted below, and the runtime says so; an older runtime refuses it.
+func TestRecursiveReadOnly(t *testing.T) {
+	t.Parallel()
+	testenv.Root(t)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", filepath.Join(dir, "below"), "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(filepath.Join(dir, "below"), unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	mounted := func(c *podmill.ContainerSpec) {
+		c.Mounts = []podmill.Mount{
+			{ContainerPath: "/all", HostPath: dir, ReadOnly: true, RecursiveReadOnly: corev1.RecursiveReadOnlyEnabled},
+			{ContainerPath: "/top", HostPath: dir, ReadOnly: true},
+		}
+	}
+	r := start(t, dial(t, testenv.Containerd(t)), "exec sleep 1000", mounted)
+	for path, want := range map[string]string{"/all/file": "no", "/all/below/file": "no", "/top/file": "no", "/top/below/file": "yes"} {
+		if got := r.output("(echo x > " + path + ") 2>/dev/null && echo yes || echo no"); got != want {
+			t.Errorf("%s can be written: %s, want %s", path, got, want)
+		}
+	}
+	seen, err := r.client.InspectPod(t.Context(), r.sandbox.Pod.UID)
+	if err != nil || !slices.Equal(seen.Containers[0].ReadOnlyBelow, []string{"/all"}) {
+		t.Errorf("the runtime says %v, %v", seen.Containers[0].ReadOnlyBelow, err)
+	}
+	old := dial(t, testenv.OldContainerd(t))
+	refuses := prepare(t, old, "", mounted)
+	if refuses.spec.SandboxID, err = old.RunSandbox(t.Context(), refuses.sandbox); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.CreateContainer(t.Context(), refuses.spec); err == nil || !strings.Contains(err.Error(), "recursiveReadOnly of the mount at /all") {
+		t.Errorf("the old runtime answers %v", err)
+	}
 }
 
 // A command whose time is over is ended by the runtime, and not left to run.

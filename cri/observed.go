@@ -81,6 +81,11 @@ func observedContainer(s *runtimeapi.ContainerStatus) podmill.Container {
 		Annotations: s.GetAnnotations(),
 		Resources:   observedResources(s.GetResources().GetLinux()),
 	}
+	for _, m := range s.GetMounts() {
+		if m.GetRecursiveReadOnly() {
+			out.ReadOnlyBelow = append(out.ReadOnlyBelow, m.GetContainerPath())
+		}
+	}
 	if s == nil { // says nothing, least of all that the container was created
 		return out
 	}

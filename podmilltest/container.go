@@ -81,6 +81,11 @@ func (r *Runtime) newContainer(ref podmill.PodRef, spec *podmill.ContainerSpec) 
 		Resources:   resourcesOf(spec.Sandbox.Pod, spec.Container),
 	}}
 	c.memory = leastMemory
+	for _, m := range spec.Mounts {
+		if m.RecursiveReadOnly != "" && m.RecursiveReadOnly != corev1.RecursiveReadOnlyDisabled {
+			c.seen.ReadOnlyBelow = append(c.seen.ReadOnlyBelow, m.ContainerPath)
+		}
+	}
 	if spec.LogPath != "" {
 		c.seen.LogPath = filepath.Join(s.spec.LogDirectory, spec.LogPath)
 	}

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -66,9 +67,32 @@ func (cs *containers) status(spec *corev1.Container, old *corev1.ContainerStatus
 	cs.wait(&status, spec, old, k)
 	cs.health(&status, spec, old, k)
 	status.StopSignal = cs.stopSignal(spec)
+	status.VolumeMounts = cs.mounts(spec, old)
 	status.State.Terminated = cs.limited(status.State.Terminated)
 	status.LastTerminationState.Terminated = cs.limited(status.LastTerminationState.Terminated)
 	return status
+}
+
+// mounts says of the volumes that a container mounts how far those are read-only that are to be (KEP-3857). It is known when there is an instance, and stays.
+func (cs *containers) mounts(spec *corev1.Container, old *corev1.ContainerStatus) []corev1.VolumeMountStatus {
+	newest := cs.in.Seen.Container(spec.Name)
+	if newest == nil {
+		return old.VolumeMounts
+	}
+	var out []corev1.VolumeMountStatus
+	for i := range spec.VolumeMounts {
+		m := &spec.VolumeMounts[i]
+		mount := corev1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if m.ReadOnly {
+			mode := corev1.RecursiveReadOnlyDisabled
+			if slices.Contains(newest.ReadOnlyBelow, path.Clean("/"+m.MountPath)) {
+				mode = corev1.RecursiveReadOnlyEnabled
+			}
+			mount.RecursiveReadOnly = &mode
+		}
+		out = append(out, mount)
+	}
+	return out
 }
 
 // stopSignal is the signal that a container is told to stop with: as the runtime says or, where it does not, as the spec does.
