@@ -104,6 +104,9 @@ func demands(spec *podmill.SandboxSpec, container *podmill.ContainerSpec) []dema
 	for i := range container.Mounts {
 		if container.Mounts[i].HostPath == "" {
 			out = append(out, demand{"mount of an image at " + container.Mounts[i].ContainerPath, (*identity).imageVolumes})
+			if container.Mounts[i].ImageSubPath != "" {
+				out = append(out, demand{"subPath of the mount of an image at " + container.Mounts[i].ContainerPath, (*identity).imageSubPaths})
+			}
 		}
 		if len(container.Mounts[i].Options) > 0 {
 			out = append(out, demand{"bindMountOptions of the mount at " + container.Mounts[i].ContainerPath, func(i *identity) bool { return i.features.GetMountOptions() }})

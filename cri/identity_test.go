@@ -197,6 +197,27 @@ func TestImageVolumes(t *testing.T) {
 	}
 }
 
+// A part of an image is mounted by more recent runtimes than an image is.
+func TestPartsOfImages(t *testing.T) {
+	for _, tt := range []struct {
+		name, version string
+		want          bool
+	}{
+		{"containerd", "2.0.5", false}, {"containerd", "v2.1.6", false}, {"containerd", "v2.2.0-rc.1", true},
+		{"cri-o", "1.32.5", false}, {"cri-o", "1.33.0", true}, {"another", "0", true},
+	} {
+		i, field := &identity{name: tt.name, version: tt.version}, ""
+		for _, d := range demands(sandboxSpec(testPod()), &podmill.ContainerSpec{Mounts: []podmill.Mount{{ContainerPath: "/m", Image: "i", ImageSubPath: "a/b"}}}) {
+			if !d.met(i) {
+				field = d.field
+			}
+		}
+		if (field == "") != tt.want || !tt.want && field != "subPath of the mount of an image at /m" && field != "mount of an image at /m" {
+			t.Errorf("%s %s mounts parts of images: %v, want %v: %q", tt.name, tt.version, field == "", tt.want, field)
+		}
+	}
+}
+
 // What need not be recursively read-only is where the runtime can, and is read-only where it cannot.
 func TestRecursiveReadOnlyIfPossible(t *testing.T) {
 	for _, can := range []bool{false, true} {

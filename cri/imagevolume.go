@@ -17,6 +17,17 @@ func (i *identity) imageVolumes() bool {
 	return true
 }
 
+// imageSubPaths reports that a runtime mounts a part of an image (KEP-4639). One that does not know the field mounts all of it.
+func (i *identity) imageSubPaths() bool {
+	switch i.name {
+	case "containerd":
+		return atLeast(i.version, 2, 2)
+	case "cri-o":
+		return atLeast(i.version, 1, 33)
+	}
+	return true
+}
+
 // atLeast reports that a version such as v2.1.0-rc.1 or 1.6.20~ds1 is not before another. One that cannot be read is.
 func atLeast(version string, major, minor int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
