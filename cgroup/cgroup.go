@@ -18,6 +18,8 @@ import (
 type hierarchy interface {
 	// apply makes the cgroup, with those above it, where it is not there, and sets it. Unlimited is set too.
 	apply(n name, l Limits) error
+	// reserve sets only what of memory is reserved in a cgroup that is there.
+	reserve(n name, l Limits) error
 	exists(n name) bool
 	// remove removes the cgroup and what is left below it, from the bottom up. It does not have to be there.
 	remove(n name) error
@@ -31,11 +33,14 @@ type Manager struct {
 	driver Driver
 	kernel hierarchy
 	period uint64
-	own    bool // the root was not there before
+	pids   int64 // 0 is no limit
+	tiers  bool  // memory is reserved
+	own    bool  // the root was not there before
 
 	mu     sync.Mutex
 	pods   map[types.UID]podState
 	shares map[corev1.PodQOSClass]uint64 // as they were last set for the classes whose cgroups are there
+	kept   Limits                        // what is reserved for all pods, as it was last set
 }
 
 // podState is what was made for a pod.
@@ -53,6 +58,13 @@ func WithDriver(d Driver) Option { return func(m *Manager) { m.driver = d } }
 // WithCPUPeriod is the period of CPU limits in microseconds, 1,000 to 1,000,000; the default is 100,000. A limit means the same
 // with any.
 func WithCPUPeriod(us uint64) Option { return func(m *Manager) { m.period = us } }
+
+// WithMaxPIDs is how many processes and threads a pod may have, as the kubelet's --pod-max-pids; the default, and -1, is as many as it likes.
+func WithMaxPIDs(n int64) Option { return func(m *Manager) { m.pids = max(0, n) } }
+
+// WithMemoryReservation has the kernel keep the memory that pods request (KEP-2570, the kubelet's memoryReservationPolicy TieredReservation): it takes none of it away from
+// guaranteed pods (memory.min), and that of burstable ones last (memory.low). On cgroup v1 it does nothing.
+func WithMemoryReservation() Option { return func(m *Manager) { m.tiers = true } }
 
 // New returns a manager that keeps the pods' cgroups below root, an absolute path in the kernel's hierarchies such as
 // /podmill; "/" is the kubelet's own place. Two agents on one machine need different roots.
@@ -93,6 +105,10 @@ func (m *Manager) EnsureCgroup(_ context.Context, pod *corev1.Pod) (parent strin
 	want := podState{class: qos.Class(pod), limits: LimitsOf(pod, m.period)}
 	if pod.Status.QOSClass != "" {
 		want.class = pod.Status.QOSClass // the class is for life
+	}
+	want.limits.PIDs = m.pids
+	if m.tiers {
+		want.limits.reserve(want.class, pod)
 	}
 	n := m.root.class(want.class).child(podStep(pod.UID))
 	m.mu.Lock()
@@ -156,12 +172,18 @@ func (m *Manager) weigh() error {
 		return m.prune()
 	}
 	var burstable uint64
+	var all Limits
 	held := map[corev1.PodQOSClass]bool{}
 	for _, p := range m.pods {
 		held[p.class] = true
 		if p.class == corev1.PodQOSBurstable {
 			burstable += p.limits.CPUShares
 		}
+		all.MemoryMin += p.limits.MemoryMin
+		all.MemoryLow += p.limits.MemoryLow
+	}
+	if err := m.reserve(all); err != nil {
+		return err
 	}
 	for class, shares := range map[corev1.PodQOSClass]uint64{corev1.PodQOSBurstable: burstable, corev1.PodQOSBestEffort: 0} {
 		shares = min(max(shares, cpu.MinShares), cpu.MaxShares)
@@ -173,6 +195,26 @@ func (m *Manager) weigh() error {
 		}
 		m.shares[class] = shares
 	}
+	return nil
+}
+
+// reserve keeps what is reserved for pods in the cgroups above them too: a cgroup has no more of it than those that it is in.
+func (m *Manager) reserve(all Limits) error {
+	if !m.tiers || all == m.kept {
+		return nil
+	}
+	pods := m.root.child("kubepods")
+	for depth := 1; depth <= len(pods); depth++ {
+		if err := m.kernel.reserve(pods[:depth], all); err != nil {
+			return fmt.Errorf("reserve memory for pods: %w", err)
+		}
+	}
+	if burstable := m.root.class(corev1.PodQOSBurstable); m.kernel.exists(burstable) {
+		if err := m.kernel.reserve(burstable, Limits{MemoryLow: all.MemoryLow}); err != nil {
+			return fmt.Errorf("reserve memory for burstable pods: %w", err)
+		}
+	}
+	m.kept = all
 	return nil
 }
 
@@ -190,6 +232,7 @@ func (m *Manager) prune() error {
 		}
 	}
 	clear(m.shares)
+	m.kept = Limits{}
 	if err := m.kernel.remove(m.root.child("kubepods")); err != nil || !m.own {
 		return err
 	}

@@ -27,6 +27,7 @@ var (
 	shares = file{"cpu/%s/cpu.shares", "%s/cpu.weight"}
 	quota  = file{"cpu/%s/cpu.cfs_quota_us", "%s/cpu.max"}
 	memory = file{"memory/%s/memory.limit_in_bytes", "%s/memory.max"}
+	pids   = file{"pids/%s/pids.max", "%s/pids.max"}
 	procs  = file{"memory/%s/cgroup.procs", "%s/cgroup.procs"}
 )
 
@@ -133,6 +134,57 @@ func TestCgroupsOfPods(t *testing.T) {
 	}
 	if found := left(t, root); len(found) > 0 {
 		t.Errorf("left behind: %v", found)
+	}
+}
+
+// A pod has so many processes as it may have, and as many as it likes when an agent comes that does not say.
+func TestPIDsOfAPod(t *testing.T) {
+	root := testenv.CgroupRoot(t)
+	m, err := cgroup.New(root, cgroup.WithMaxPIDs(77))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := ensure(t, m, burstable)
+	pids.want(t, b, "77", "77")
+	free := manager(t, root)
+	ensure(t, free, burstable)
+	pids.want(t, b, "max", "max")
+	if err := free.RemoveCgroup(t.Context(), burstable.UID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is reserved for pods is so in the cgroups above them, too, as long as they are there (KEP-2570).
+func TestMemoryIsReserved(t *testing.T) {
+	if cgroups.Mode() != cgroups.Unified {
+		t.Skip("cgroup v1 reserves nothing")
+	}
+	root := testenv.CgroupRoot(t)
+	m, err := cgroup.New(root, cgroup.WithMemoryReservation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	least, low := file{v2: "%s/memory.min"}, file{v2: "%s/memory.low"}
+	want := func(group, min, soft string) {
+		t.Helper()
+		least.want(t, group, "", min)
+		low.want(t, group, "", soft)
+	}
+	soft := Pod("soft", Container("a", "x", asks("", "", "32Mi", "")))
+	g, s := ensure(t, m, guaranteed), ensure(t, m, soft)
+	want(g, "67108864", "0")
+	want(s, "0", "33554432")
+	for _, above := range []string{root, root + "/kubepods"} {
+		want(above, "67108864", "33554432")
+	}
+	want(root+"/kubepods/burstable", "0", "33554432")
+	for _, pod := range []*corev1.Pod{guaranteed, soft} {
+		if err := m.RemoveCgroup(t.Context(), pod.UID); err != nil {
+			t.Fatal(err)
+		}
+		if pod == guaranteed {
+			want(root+"/kubepods", "0", "33554432")
+		}
 	}
 }
 

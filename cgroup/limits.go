@@ -14,6 +14,9 @@ type Limits struct {
 	CPUQuota  int64  // microseconds in each period; 0 does not limit
 	CPUPeriod uint64 // microseconds
 	Memory    int64  // bytes; 0 does not limit
+	// MemoryMin is memory that the kernel does not take away, MemoryLow what it takes away last, in bytes; cgroup v2 only.
+	MemoryMin, MemoryLow int64
+	PIDs                 int64 // processes and threads; 0 does not limit
 }
 
 // LimitsOf returns the limits of a pod as a whole, as the kubelet computes them: shares of what it requests, and a limit where every
@@ -28,6 +31,18 @@ func LimitsOf(pod *corev1.Pod, period uint64) Limits {
 	}
 	l.Memory = resources.MemoryLimit(pod)
 	return l
+}
+
+// reserve reserves the memory that a pod requests, as its class has it.
+func (l *Limits) reserve(class corev1.PodQOSClass, pod *corev1.Pod) {
+	requests, _ := resources.Total(pod, requestsOf)
+	memory := requests.Memory().Value()
+	switch class {
+	case corev1.PodQOSGuaranteed:
+		l.MemoryMin = memory
+	case corev1.PodQOSBurstable:
+		l.MemoryLow = memory
+	}
 }
 
 func milli(q resource.Quantity) int64 { return q.MilliValue() }

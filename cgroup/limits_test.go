@@ -33,6 +33,19 @@ func overhead(pod *corev1.Pod) {
 	pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Mi")}
 }
 
+// Memory is reserved by class: all that guaranteed pods ask for, and what burstable ones do as long as it can be (KEP-2570).
+func TestReservedMemory(t *testing.T) {
+	const mi = 1 << 20
+	p := Pod("p", Container("a", "x", asks("", "", "10Mi", "30Mi")), Container("b", "x", asks("", "", "", "20Mi")), overhead)
+	for class, want := range map[corev1.PodQOSClass]cgroup.Limits{
+		corev1.PodQOSGuaranteed: {MemoryMin: 31 * mi}, corev1.PodQOSBurstable: {MemoryLow: 31 * mi}, corev1.PodQOSBestEffort: {},
+	} {
+		if got := cgroup.Reserved(class, p); got != want {
+			t.Errorf("%s: %+v, want %+v", class, got, want)
+		}
+	}
+}
+
 func TestLimitsOf(t *testing.T) {
 	const mi = 1 << 20
 	for _, tc := range []struct {

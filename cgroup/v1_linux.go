@@ -50,11 +50,18 @@ func (l *legacy) apply(n name, limits Limits) error {
 		quota, memory := unlimited(limits.CPUQuota), unlimited(limits.Memory)
 		resources.CPU.Quota, resources.CPU.Period = &quota, &limits.CPUPeriod
 		resources.Memory = &specs.LinuxMemory{Limit: &memory}
+		resources.Pids = &specs.LinuxPids{Limit: &limits.PIDs}
 	}
 	// It sets what is there already, too.
 	_, err := cgroup1.New(cgroup1.StaticPath(n.path(l.driver)), resources, cgroup1.WithHierarchy(l.mounted))
-	return err
+	if err != nil || limits.CPUPeriod == 0 || limits.PIDs > 0 {
+		return err
+	}
+	return ignoreAbsent(free(filepath.Join(mountPoint, string(cgroup1.Pids), n.path(l.driver)), "pids.max"))
 }
+
+// reserve does nothing: there is no such thing in v1.
+func (l *legacy) reserve(name, Limits) error { return nil }
 
 func unlimited(limit int64) int64 {
 	if limit == 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/containerd/cgroups/v3/cgroup2"
 
@@ -28,6 +29,10 @@ func (u *unified) apply(n name, limits Limits) error {
 		if limits.Memory != 0 {
 			resources.Memory.Max = &limits.Memory
 		}
+		resources.Memory.Min, resources.Memory.Low = &limits.MemoryMin, &limits.MemoryLow
+		if limits.PIDs > 0 {
+			resources.Pids = &cgroup2.Pids{Max: limits.PIDs}
+		}
 	}
 	if u.driver == Systemd && !u.exists(n) {
 		if _, err := cgroup2.NewSystemd("/", n.slice(), -1, resources); err != nil {
@@ -38,9 +43,25 @@ func (u *unified) apply(n name, limits Limits) error {
 	if _, err := cgroup2.NewManager(u.root, n.path(u.driver), resources); err != nil {
 		return err
 	}
-	if limits.CPUPeriod != 0 && limits.Memory == 0 {
-		// The library cannot say that memory is not limited any more.
-		return os.WriteFile(filepath.Join(u.dir(n), "memory.max"), []byte("max"), 0o644) //nolint:gosec // the kernel's file
+	if limits.CPUPeriod == 0 {
+		return nil
+	}
+	var errs []error
+	if limits.Memory == 0 {
+		errs = append(errs, free(u.dir(n), "memory.max"))
+	}
+	if limits.PIDs == 0 {
+		errs = append(errs, ignoreAbsent(free(u.dir(n), "pids.max"))) // where that is not switched on there is no limit
+	}
+	return errors.Join(errs...)
+}
+
+func (u *unified) reserve(n name, limits Limits) error {
+	for file, bytes := range map[string]int64{"memory.min": limits.MemoryMin, "memory.low": limits.MemoryLow} {
+		//nolint:gosec // the kernel's file
+		if err := os.WriteFile(filepath.Join(u.dir(n), file), []byte(strconv.FormatInt(bytes, 10)), 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func newClient(endpoint string, opts []Option) (*Client, error) {
 		return nil, err
 	}
 	c.translate = &translation{
-		cpuPeriod: c.opts.cpuPeriod.Microseconds(), seccompRoot: c.opts.seccompRoot, memoryQoS: c.opts.memoryQoS, host: lookAround(os.DirFS("/")),
+		cpuPeriod: c.opts.cpuPeriod.Microseconds(), seccompRoot: c.opts.seccompRoot, memoryQoS: c.opts.memoryQoS, swap: c.opts.swap,
+		host: lookAround(os.DirFS("/")),
 	}
 	c.conn, err = grpc.NewClient("passthrough:///"+path,
 		grpc.WithAuthority("localhost"), // a path is none

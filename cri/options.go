@@ -18,6 +18,7 @@ type options struct {
 	cpuPeriod   time.Duration
 	seccompRoot string
 	memoryQoS   memoryQoS
+	swap        swap
 	observer    Observer
 }
 
@@ -48,7 +49,17 @@ func WithSeccompRoot(dir string) Option { return func(o *options) { o.seccompRoo
 // v1 it does nothing). The factor, 0 to 1, is the kubelet's memoryThrottlingFactor: that far from the request to the limit or, without one, to allocatable,
 // which is what the node has for pods in bytes. It takes effect with the next start of a container, and so does leaving it away.
 func WithMemoryQoS(factor float64, allocatable int64) Option {
-	return func(o *options) { o.memoryQoS = memoryQoS{factor, allocatable} }
+	return func(o *options) { o.memoryQoS.factor, o.memoryQoS.allocatable = factor, allocatable }
+}
+
+// WithMemoryReservation has the kernel keep the memory that containers request, as cgroup.WithMemoryReservation does for their pods (KEP-2570, the kubelet's
+// memoryReservationPolicy TieredReservation): that of guaranteed pods in any case, that of burstable ones as long as it can. On cgroup v1 it does nothing.
+func WithMemoryReservation() Option { return func(o *options) { o.memoryQoS.tiers = true } }
+
+// WithLimitedSwap lets containers of burstable pods have swap (KEP-2400, the kubelet's swapBehavior LimitedSwap): of the node's swap as much as they request of its memory,
+// both in bytes. Without it no container has any, where the kernel can say so; on cgroup v1 none has in any case.
+func WithLimitedSwap(nodeMemory, nodeSwap int64) Option {
+	return func(o *options) { o.swap = swap{memory: nodeMemory, swap: nodeSwap} }
 }
 
 // WithObserver says who is told of calls.
@@ -64,6 +75,9 @@ func (o *options) validate() error {
 	}
 	if f := o.memoryQoS.factor; !(f >= 0 && f <= 1) || o.memoryQoS.allocatable < 0 {
 		errs = append(errs, fmt.Errorf("memory throttling factor %v is not between 0 and 1, or %d bytes are none", f, o.memoryQoS.allocatable))
+	}
+	if o.swap.memory < 0 || o.swap.swap < 0 {
+		errs = append(errs, fmt.Errorf("%d bytes of memory, or %d of swap, are none", o.swap.memory, o.swap.swap))
 	}
 	if !filepath.IsAbs(o.seccompRoot) {
 		errs = append(errs, fmt.Errorf("seccomp root %q is not an absolute path", o.seccompRoot))

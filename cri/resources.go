@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podmill/podmill/internal/cpu"
+	"github.com/podmill/podmill/internal/qos"
 	"github.com/podmill/podmill/internal/resources"
 )
 
@@ -46,13 +47,16 @@ func (t *translation) containerResources(pod *corev1.Pod, c *corev1.Container) *
 	switch {
 	case !t.host.swapLimits:
 	case t.host.cgroupV2:
-		out.Unified["memory.swap.max"] = "0"
+		out.Unified["memory.swap.max"] = strconv.FormatInt(t.swap.share(pod, own), 10)
 	default:
 		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes // of both together
 	}
 	request := own.Requests[corev1.ResourceMemory]
 	if high := t.memoryQoS.high(request.Value(), out.MemoryLimitInBytes); high > 0 && t.host.cgroupV2 {
 		out.Unified["memory.high"] = strconv.FormatInt(high, 10)
+	}
+	if file := t.memoryQoS.reserves(pod); file != "" && t.host.cgroupV2 {
+		out.Unified[file] = strconv.FormatInt(request.Value(), 10)
 	}
 	return out
 }
@@ -61,7 +65,39 @@ func (t *translation) containerResources(pod *corev1.Pod, c *corev1.Container) *
 type memoryQoS struct {
 	factor      float64 // of the way from the request to the limit; 0 is never
 	allocatable int64   // the limit of a container without one, in bytes
+	tiers       bool    // what is requested is reserved
 }
+
+// reserves is the kernel's file that reserves what a container of the pod requests, empty where nothing is reserved.
+func (q memoryQoS) reserves(pod *corev1.Pod) string {
+	if !q.tiers {
+		return ""
+	}
+	class := pod.Status.QOSClass
+	if class == "" {
+		class = qos.Class(pod)
+	}
+	return map[corev1.PodQOSClass]string{corev1.PodQOSGuaranteed: "memory.min", corev1.PodQOSBurstable: "memory.low"}[class]
+}
+
+// swap is what a node has to give to containers; the zero value is none.
+type swap struct {
+	memory, swap int64 // of the node, in bytes
+}
+
+// share returns how many bytes of swap a container may have (KEP-2400, LimitedSwap): as much of the node's as it requests of its memory. Only burstable pods have any,
+// and of them no container whose memory is limited to what it requests, and no critical pod.
+func (s swap) share(pod *corev1.Pod, r corev1.ResourceRequirements) int64 {
+	request, limit := r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory]
+	critical := pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
+	if s.memory == 0 || request.IsZero() || request.Cmp(limit) == 0 || critical || qos.Class(pod) != corev1.PodQOSBurstable {
+		return 0
+	}
+	return int64(float64(request.Value()) / float64(s.memory) * float64(s.swap))
+}
+
+// systemCritical is the least priority of pods that the system cannot do without.
+const systemCritical = 2_000_000_000
 
 // page is what the kernel rounds down to.
 const page = 4096

@@ -16,6 +16,7 @@ type translation struct {
 	cpuPeriod   int64  // microseconds
 	seccompRoot string // of Localhost profiles
 	memoryQoS   memoryQoS
+	swap        swap
 	host        host
 }
 

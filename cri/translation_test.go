@@ -301,7 +301,7 @@ func TestMemoryQoS(t *testing.T) {
 	} {
 		tr := translator(!tc.v1)
 		if !tc.off {
-			tr.memoryQoS = memoryQoS{0.9, 1 << 30}
+			tr.memoryQoS = memoryQoS{factor: 0.9, allocatable: 1 << 30}
 		}
 		spec := containerSpec(sandboxSpec(testPod()), 0)
 		r := &spec.Container.Resources
@@ -313,6 +313,72 @@ func TestMemoryQoS(t *testing.T) {
 		}
 		if got := tr.containerResources(spec.Sandbox.Pod, spec.Container).GetUnified()["memory.high"]; got != tc.want {
 			t.Errorf("%s: memory.high is %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// What is requested is reserved, by the class of the pod, where that is asked for (KEP-2570).
+func TestMemoryReservation(t *testing.T) {
+	for name, tc := range map[string]struct{ request, limit, min, low string }{
+		"guaranteed":  {request: "1Mi", limit: "1Mi", min: "1048576"},
+		"burstable":   {request: "1Mi", limit: "2Mi", low: "1048576"},
+		"best effort": {},
+	} {
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		if tc.request != "" {
+			spec.Container.Resources = corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse(tc.request)},
+				Limits:   corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse(tc.limit)},
+			}
+		}
+		tr := translator(true)
+		tr.memoryQoS.tiers = true
+		got := tr.containerResources(spec.Sandbox.Pod, spec.Container).GetUnified()
+		if got["memory.min"] != tc.min || got["memory.low"] != tc.low {
+			t.Errorf("%s: %v", name, got)
+		}
+		if got := translator(true).containerResources(spec.Sandbox.Pod, spec.Container).GetUnified(); got["memory.min"]+got["memory.low"] != "" {
+			t.Errorf("%s, without being asked: %v", name, got)
+		}
+	}
+}
+
+// Containers of burstable pods share the node's swap by what they request of its memory, where that is asked for (KEP-2400).
+func TestLimitedSwap(t *testing.T) {
+	priority := int32(systemCritical)
+	for name, tc := range map[string]struct {
+		request, limit, want string
+		cpu                  string
+		priority             *int32
+	}{
+		"burstable":                         {request: "1Gi", limit: "2Gi", want: "536870912"},
+		"without a limit":                   {request: "2Gi", want: "1073741824"},
+		"limited to what it requests":       {request: "1Gi", limit: "1Gi", want: "0"},
+		"guaranteed":                        {request: "1Gi", limit: "1Gi", cpu: "1", want: "0"},
+		"it requests no memory":             {cpu: "1", want: "0"},
+		"best effort":                       {want: "0"},
+		"what the system cannot do without": {request: "1Gi", priority: &priority, want: "0"},
+	} {
+		spec := containerSpec(sandboxSpec(testPod()), 0)
+		r := &spec.Container.Resources
+		r.Requests, r.Limits = corev1.ResourceList{}, corev1.ResourceList{}
+		spec.Sandbox.Pod.Spec.Priority = tc.priority
+		if tc.request != "" {
+			r.Requests["memory"] = resource.MustParse(tc.request)
+		}
+		if tc.limit != "" {
+			r.Limits["memory"] = resource.MustParse(tc.limit)
+		}
+		if tc.cpu != "" {
+			r.Requests["cpu"], r.Limits["cpu"] = resource.MustParse(tc.cpu), resource.MustParse(tc.cpu)
+		}
+		tr := translator(true)
+		tr.swap = swap{memory: 8 << 30, swap: 4 << 30}
+		if got := tr.containerResources(spec.Sandbox.Pod, spec.Container).GetUnified()["memory.swap.max"]; got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+		if got := translator(true).containerResources(spec.Sandbox.Pod, spec.Container).GetUnified()["memory.swap.max"]; got != "0" {
+			t.Errorf("%s, without being asked: %s", name, got)
 		}
 	}
 }

@@ -21,7 +21,8 @@ type config struct {
 	manifestPath string
 	manifestURL  string
 	cgroupDriver string
-	throttling   float64   // 0 is off
+	memory       memory
+	maxPIDs      int64
 	userIDs      [2]uint64 // the first and how many
 	strict       bool
 	stopPods     bool
@@ -38,7 +39,8 @@ func parseFlags(args []string, errOut io.Writer) (*config, error) {
 	flags.StringVar(&c.manifestURL, "manifest-url", "", "the `URL` of manifests to run")
 	flags.StringVar(&c.cgroupDriver, "cgroup-driver", "", "cgroupfs or systemd; asked of the runtime where it tells")
 	flags.Func("user-ids", "`FIRST:COUNT`, the IDs of this node for the user namespaces of pods, both multiples of 65536 (default all from 65536 on)", c.parseUserIDs)
-	flags.Float64Var(&c.throttling, "memory-throttling-factor", 0, "how `far` from its request to its limit a container's memory may grow before it is slowed down, 0 to 1; 0 is off")
+	c.memory.define(flags)
+	flags.Int64Var(&c.maxPIDs, "pod-max-pids", -1, "how `many` processes and threads a pod may have; -1 is as many as it likes")
 	flags.BoolVar(&c.strict, "strict-manifests", true, "refuse manifests with unknown fields instead of warning")
 	flags.BoolVar(&c.stopPods, "stop-pods-on-exit", false, "stop and remove all pods before exiting")
 	flags.DurationVar(&c.exitAfter, "exit-after", 0, "exit after that time, with 0 if all pods reached what they should")
@@ -52,6 +54,15 @@ func parseFlags(args []string, errOut io.Writer) (*config, error) {
 	}
 	if c.manifestPath == "" && c.manifestURL == "" && !c.features {
 		return nil, errors.New("there is nothing to run: give --pod-manifest-path or --manifest-url")
+	}
+	if err := c.memory.check(); err != nil {
+		return nil, err
+	}
+	if c.maxPIDs == 0 || c.maxPIDs < -1 {
+		return nil, fmt.Errorf("--pod-max-pids %d is no number of processes: give -1 for as many as pods like", c.maxPIDs)
+	}
+	if (c.maxPIDs > 0 || c.memory.reserved()) && c.CgroupRoot == "" {
+		return nil, errors.New("--pod-max-pids and --memory-reservation-policy are about pods' cgroups: give --cgroup-root")
 	}
 	return c, c.Complete(flags)
 }

@@ -13,6 +13,10 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		{"--pod-manifest-path m --hostname-override Bad_Node", `"Bad_Node"`},
 		{"--pod-manifest-path m --node-ip 1.2.3", "-node-ip"},
 		{"--pod-manifest-path m --cluster-dns dns", "-cluster-dns"},
+		{"--pod-manifest-path m --memory-reservation-policy All", "None or TieredReservation"},
+		{"--pod-manifest-path m --memory-swap-behavior UnlimitedSwap", "NoSwap or LimitedSwap"},
+		{"--pod-manifest-path m --pod-max-pids 0", "-1 for as many"},
+		{"--pod-manifest-path m --pod-max-pids 100", "--cgroup-root"},
 		{"--pod-manifest-path m --user-ids 65536", "FIRST:COUNT"},
 		{"--pod-manifest-path m --user-ids 1000:65536", "multiples of 65536"},
 	} {

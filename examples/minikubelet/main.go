@@ -66,12 +66,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	runtime, err := cri.Dial(ctx, c.Endpoint, cri.WithMemoryQoS(c.throttling, resources.Memory().Value()))
+	runtime, err := cri.Dial(ctx, c.Endpoint, c.memory.ofContainers(resources)...)
 	if err != nil {
 		return err
 	}
 	defer runtime.Close()
-	cgroups, err := c.Cgroups(ctx, c.cgroupDriver, runtime)
+	cgroups, err := c.Cgroups(ctx, c.cgroupDriver, runtime, c.cgroups()...)
 	if err != nil {
 		return err
 	}

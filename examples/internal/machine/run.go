@@ -31,7 +31,7 @@ func Together(ctx context.Context, parts ...Part) error {
 }
 
 // Cgroups gives the pods cgroups of their own below --cgroup-root, by that driver; where it is empty, by the one that the runtime uses.
-func (f *Flags) Cgroups(ctx context.Context, driver string, runtime podmill.StatusReporter) ([]agent.Option, error) {
+func (f *Flags) Cgroups(ctx context.Context, driver string, runtime podmill.StatusReporter, opts ...cgroup.Option) ([]agent.Option, error) {
 	if f.CgroupRoot == "" {
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func (f *Flags) Cgroups(ctx context.Context, driver string, runtime podmill.Stat
 	if err := cgroup.CheckDriver(use, status.CgroupDriver); err != nil {
 		return nil, err
 	}
-	cgroups, err := cgroup.New(f.CgroupRoot, cgroup.WithDriver(use))
+	cgroups, err := cgroup.New(f.CgroupRoot, append(opts, cgroup.WithDriver(use))...)
 	if err != nil {
 		return nil, err
 	}
