@@ -18,7 +18,8 @@ import (
 
 // local is a directory or a block device of one node that is a PersistentVolume. It is there before the pod and after it.
 type local struct {
-	warn func(pod *corev1.Pod, reason, message string)
+	warn  func(pod *corev1.Pod, reason, message string)
+	turns *turns // of pods at a directory: between a look whether others have it and a bind, none comes
 }
 
 func (local) Name() string                                       { return "kubernetes.io/local-volume" }
@@ -46,6 +47,11 @@ func (l local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 		return podmill.Volume{}, fmt.Errorf("a local volume of volumeMode Filesystem is a directory: %w", err)
 	}
 	defer dir.Close()
+	over, err := l.turns.take(ctx, filepath.Clean(path))
+	if err != nil {
+		return podmill.Volume{}, err
+	}
+	defer over()
 	return podmill.Volume{HostPath: m.Path(), SELinuxRelabel: !m.ReadOnly}, l.bind(ctx, dir, m)
 }
 

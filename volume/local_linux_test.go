@@ -1,9 +1,11 @@
 package volume
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -145,6 +147,46 @@ func TestFSGroupOfALocalVolume(t *testing.T) {
 			}
 			r.unmount(pod)
 		})
+	}
+}
+
+// Of two pods that come to a volume at the same moment and are of different groups one has its way, wholly, and the other is told.
+func TestFSGroupsOfALocalVolumeAtTheSameMoment(t *testing.T) {
+	testenv.Root(t)
+	r := claimRig(t)
+	data := t.TempDir()
+	for i := range 50 {
+		must(t, os.WriteFile(filepath.Join(data, fmt.Sprint(i)), nil, 0o600))
+	}
+	r.objects.Bind(claim("c"), persistent("pv", localSource(data)))
+	for round := range 20 {
+		var pods []*corev1.Pod
+		for i := range 2 {
+			pods = append(pods, podmilltest.Pod(fmt.Sprintf("pod-%d-%d", round, i), volume("v", claimSource("c")), fsGroupOf(int64(2000+i))))
+		}
+		told := len(r.events.Events())
+		var all sync.WaitGroup
+		for _, pod := range pods {
+			all.Go(func() {
+				if _, err := r.MountVolumes(t.Context(), pod); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		gid := owner(t, data)
+		for i := range 50 {
+			file, _, _ := strings.Cut(owner(t, filepath.Join(data, fmt.Sprint(i))), " ")
+			if top, _, _ := strings.Cut(gid, " "); file != top {
+				t.Fatalf("round %d: a file is of %s, the directory of %s", round, file, top)
+			}
+		}
+		if n := len(r.events.Events()) - told; n != 1 {
+			t.Errorf("round %d: %d pods were told that they do not have it, want 1", round, n)
+		}
+		for _, pod := range pods {
+			r.unmount(pod)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func (o *options) builtins() []Plugin {
 	return []Plugin{
 		emptyDir{o.allocatable},
 		hostPath{},
-		local{o.event},
+		local{warn: o.event, turns: &turns{}},
 		&files{
 			name: "kubernetes.io/configmap", collect: o.objects.collectConfigMap,
 			handles: func(v *corev1.Volume) bool { return v.ConfigMap != nil },
