@@ -3,10 +3,11 @@ package syncpod
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podmill/podmill/internal/filename"
 )
 
 // The kubelet's layout of directories. Nothing but the two roots can be chosen: log shippers and people know the rest by heart.
@@ -49,7 +50,7 @@ func (o *options) linkTo(pod *corev1.Pod, container, id string) (string, error) 
 
 // below returns dir/name for a name that is one. A UID comes from whoever made the pod, and must not lead anywhere else.
 func below(dir, name string) (string, error) {
-	if name == "." || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
+	if !filename.Valid(name) {
 		return "", fmt.Errorf("%q is no name for a file in %s", name, dir)
 	}
 	if len(name) > maxName {

@@ -48,15 +48,15 @@ func (k kept) span() (span, error) {
 		return span{}, errors.New("the same one range has to be mapped of users and groups")
 	}
 	m := k.UIDs[0]
-	if m.Container != 0 || m.Host == 0 || m.Host%PerPod != 0 || m.Length == 0 || m.Length%PerPod != 0 || uint64(m.Host)+uint64(m.Length) > 1<<32 {
+	if m.Container != 0 || m.Host == 0 || m.Host%perPod != 0 || m.Length == 0 || m.Length%perPod != 0 || uint64(m.Host)+uint64(m.Length) > 1<<32 {
 		return span{}, fmt.Errorf("%d IDs from %d on for those from %d on are no range", m.Length, m.Host, m.Container)
 	}
-	return span{block(m.Host / PerPod), block(m.Length / PerPod)}, nil
+	return span{block(m.Host / perPod), block(m.Length / perPod)}, nil
 }
 
 // write puts a file in place as a whole, and on disk: a range must not be somebody else's after a loss of power.
 func write(path string, own span) error {
-	ids := []mapping{{Host: uint32(own.first) * PerPod, Length: uint32(own.count) * PerPod}}
+	ids := []mapping{{Host: uint32(own.first) * perPod, Length: uint32(own.count) * perPod}}
 	data, err := json.Marshal(kept{ids, ids})
 	if err != nil {
 		return err

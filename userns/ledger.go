@@ -9,14 +9,14 @@ import (
 	"github.com/podmill/podmill"
 )
 
-// block is the number of a range of [PerPod] IDs: block 1 begins with ID 65536.
+// block is the number of a range of perPod IDs: block 1 begins with ID 65536.
 type block uint32
 
 // span is what a pod has: blocks from first on. What an agent allots is one block; a kubelet before it may have been set to give more.
 type span struct{ first, count block }
 
 func (s span) mappings() *podmill.IDMappings {
-	ids := []podmill.IDMapping{{Container: 0, Host: uint32(s.first) * PerPod, Length: uint32(s.count) * PerPod}}
+	ids := []podmill.IDMapping{{Container: 0, Host: uint32(s.first) * perPod, Length: uint32(s.count) * perPod}}
 	return &podmill.IDMappings{UIDs: ids, GIDs: ids}
 }
 
@@ -50,7 +50,7 @@ func (l *ledger) record(pod types.UID, own span) error {
 	}
 	for b := own.first; b < own.first+own.count; b++ {
 		if owner, taken := l.owners[b]; taken && owner != pod {
-			return fmt.Errorf("IDs from %d on are those of pod %s, too", uint64(b)*PerPod, owner)
+			return fmt.Errorf("IDs from %d on are those of pod %s, too", uint64(b)*perPod, owner)
 		}
 	}
 	l.put(pod, own)

@@ -6,17 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/atomicfile"
+	"github.com/podmill/podmill/internal/filename"
 )
 
-// PerPod is how many IDs a pod gets.
-const PerPod = 1 << 16
+// perPod is how many IDs a pod gets.
+const perPod = 1 << 16
 
 // ErrExhausted says that every range is allotted. One is free again when a pod that has one has ended.
 var ErrExhausted = errors.New("no range of user IDs is free")
@@ -35,7 +35,7 @@ type Option func(*options)
 
 type options struct{ first, count uint64 }
 
-// WithIDs says which IDs of the node pods may have: count IDs from first on, both multiples of [PerPod], for count/PerPod pods at a time. The default is all from
+// WithIDs says which IDs of the node pods may have: count IDs from first on, both multiples of 65536, for count/65536 pods at a time. The default is all from
 // 65536 on, as the kubelet's without an entry in /etc/subuid. Two agents on one node need ranges of their own, and no user of the node may be in them.
 func WithIDs(first, count uint64) Option {
 	return func(o *options) { o.first, o.count = first, count }
@@ -44,7 +44,7 @@ func WithIDs(first, count uint64) Option {
 // New returns a manager that keeps what it allots below root, an absolute path, in the directories of the pods.
 func New(root string, opts ...Option) (*Manager, error) {
 	// The last ID there could be is -1, which means none.
-	o := options{first: PerPod, count: 1<<32 - 2*PerPod}
+	o := options{first: perPod, count: 1<<32 - 2*perPod}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -52,14 +52,14 @@ func New(root string, opts ...Option) (*Manager, error) {
 		return nil, fmt.Errorf("root directory %q of user namespaces is not an absolute path", root)
 	}
 	switch {
-	case o.first%PerPod != 0 || o.count%PerPod != 0:
-		return nil, fmt.Errorf("user IDs %d and %d more: both have to be multiples of %d", o.first, o.count, PerPod)
-	case o.first < PerPod || o.count == 0 || o.count >= 1<<32 || o.first+o.count >= 1<<32:
-		return nil, fmt.Errorf("user IDs %d and %d more: they have to be from %d to %d", o.first, o.count, PerPod, uint64(1<<32-PerPod-1))
+	case o.first%perPod != 0 || o.count%perPod != 0:
+		return nil, fmt.Errorf("user IDs %d and %d more: both have to be multiples of %d", o.first, o.count, perPod)
+	case o.first < perPod || o.count == 0 || o.count >= 1<<32 || o.first+o.count >= 1<<32:
+		return nil, fmt.Errorf("user IDs %d and %d more: they have to be from %d to %d", o.first, o.count, perPod, uint64(1<<32-perPod-1))
 	}
 	return &Manager{
 		pods:   filepath.Join(root, podsDir),
-		ledger: newLedger(block(o.first/PerPod), block((o.first+o.count)/PerPod)),
+		ledger: newLedger(block(o.first/perPod), block((o.first+o.count)/perPod)),
 	}, nil
 }
 
@@ -140,8 +140,8 @@ func (m *Manager) learn() error {
 
 // path returns a pod's file. A UID comes from whoever made the pod, and must not lead anywhere else.
 func (m *Manager) path(pod types.UID) (string, error) {
-	if name := string(pod); name == "." || !filepath.IsLocal(name) || strings.ContainsAny(name, `/\`) {
-		return "", fmt.Errorf("pod UID %q is no name for a directory", name)
+	if !filename.Valid(string(pod)) {
+		return "", fmt.Errorf("pod UID %q is no name for a directory", pod)
 	}
 	return filepath.Join(m.pods, string(pod), fileName), nil
 }

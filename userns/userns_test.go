@@ -17,6 +17,9 @@ import (
 	"github.com/podmill/podmill/userns"
 )
 
+// perPod is how many IDs a pod gets.
+const perPod = 1 << 16
+
 func manager(t testing.TB, root string, opts ...userns.Option) *userns.Manager {
 	t.Helper()
 	m, err := userns.New(root, opts...)
@@ -69,7 +72,7 @@ func TestNoTwoPodsShareAnID(t *testing.T) {
 		defer os.RemoveAll(root)
 		first, blocks := rapid.Uint64Range(1, 3).Draw(t, "first"), rapid.Uint64Range(1, 5).Draw(t, "blocks")
 		start := func() *userns.Manager {
-			m, err := userns.New(root, userns.WithIDs(first*userns.PerPod, blocks*userns.PerPod))
+			m, err := userns.New(root, userns.WithIDs(first*perPod, blocks*perPod))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +126,7 @@ func TestNoTwoPodsShareAnID(t *testing.T) {
 						t.Fatalf("pods %s and %s both have %d", pod, other, id)
 					}
 					owners[id] = pod
-					if b := uint64(id) / userns.PerPod; id%userns.PerPod != 0 || b < first || b >= first+blocks {
+					if b := uint64(id) / perPod; id%perPod != 0 || b < first || b >= first+blocks {
 						t.Fatalf("pod %s has %d", pod, id)
 					}
 				}

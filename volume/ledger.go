@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/filename"
 )
 
 // ledger has the pods whose volumes this process made, or is making or taking away. It lets one call at a time work on a pod.
@@ -64,7 +65,7 @@ func (l *ledger) orphan(uid types.UID) *podState {
 
 // take enters a pod's state and waits for its turn.
 func (l *ledger) take(ctx context.Context, uid types.UID, enter func(*podState) error) (*podState, error) {
-	if !isName(string(uid)) {
+	if !filename.Valid(string(uid)) {
 		return nil, fmt.Errorf("UID %q is no name for a directory", uid)
 	}
 	for {

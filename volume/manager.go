@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/filename"
 )
 
 // The pauses between attempts to make a volume ready when nothing says that its chances have changed: the kubelet's.
@@ -162,7 +162,7 @@ func (m *Manager) resolve(ctx context.Context, pod *corev1.Pod, w *wanted) (Plug
 	switch {
 	case plugin == nil:
 		return nil, Mount{}, unsupportedError(kindOf(w.VolumeSource) + " volumes are not supported")
-	case !isName(name):
+	case !filename.Valid(name):
 		return nil, Mount{}, unsupportedError("its name is no name for a directory")
 	}
 	mount.Place = m.place(pod.UID, plugin.Name(), name)
@@ -180,9 +180,4 @@ func persistentPlugin(plugins []Plugin, pv *corev1.PersistentVolume) Plugin {
 
 func (m *Manager) place(pod types.UID, plugin, volume string) Place {
 	return Place{UID: pod, Plugin: plugin, Name: volume, pods: m.pods}
-}
-
-// isName reports whether a string may name a file: it comes from whoever made the pod, and must not lead anywhere else.
-func isName(s string) bool {
-	return s != "." && filepath.IsLocal(s) && !strings.ContainsAny(s, `/\`)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/filename"
 	"github.com/podmill/podmill/volume/internal/hostdir"
 )
 
@@ -46,7 +47,7 @@ func (m *Manager) bindPart(volume readyVolume, s podmill.SubPath) error {
 		return errors.New("the volume is not ready")
 	case volume.HostPath == "" || volume.Block:
 		return unsupportedError("the volume has no directory")
-	case !isName(s.Container):
+	case !filename.Valid(s.Container):
 		return fmt.Errorf("%q is no name for a directory", s.Container)
 	}
 	dir, err := openVolume(volume)

@@ -4,8 +4,13 @@ package hostdir
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 )
+
+// errNoParts says that parts of directories cannot be mounted.
+var errNoParts = fmt.Errorf("mounting a part of a volume needs Linux: %w", errors.ErrUnsupported)
 
 // HasMounts says that [MountTmpfs] and [Bind] may work.
 const HasMounts = false
@@ -22,20 +27,20 @@ func MountTmpfs(*os.Root, string, Tmpfs) error { return ErrNoTmpfs }
 // UnmountTmpfs returns [ErrNoTmpfs].
 func UnmountTmpfs(*os.Root, string) error { return ErrNoTmpfs }
 
-// OpenPart returns [ErrNoParts].
-func OpenPart(*os.Root, string) (*os.File, error) { return nil, ErrNoParts }
+// OpenPart returns an error.
+func OpenPart(*os.Root, string) (*os.File, error) { return nil, errNoParts }
 
-// Bind returns [ErrNoParts].
-func Bind(*os.File, *os.Root, string) error { return ErrNoParts }
+// Bind returns an error.
+func Bind(*os.File, *os.Root, string) error { return errNoParts }
 
 // IsBound is false.
 func IsBound(*os.File, *os.Root, string) (bool, error) { return false, nil }
 
-// GroupOf returns [ErrNoParts].
-func GroupOf(*os.Root) (int, error) { return 0, ErrNoParts }
+// GroupOf returns an error.
+func GroupOf(*os.Root) (int, error) { return 0, errNoParts }
 
-// ChangeGroup returns [ErrNoParts].
-func ChangeGroup(context.Context, *os.Root, int, bool) error { return ErrNoParts }
+// ChangeGroup returns an error.
+func ChangeGroup(context.Context, *os.Root, int, bool) error { return errNoParts }
 
 // Unbind removes an empty directory or file; nothing was ever bound to it.
 func Unbind(parent *os.Root, name string) error { return parent.Remove(name) }

@@ -11,13 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errOutside says that a path leads out of the volume that it should lie in.
+var errOutside = errors.New("it leads out of the volume")
+
 // OpenPart opens whatever is at a path below a volume's directory, without reading or writing it, and makes directories where nothing is: they get the mode of
 // the volume's own, whatever the umask, and with the setgid bit its group. Links are followed as long as they stay below. Whether they do is decided
 // by the kernel in the step that opens what they lead to, so that nobody can exchange one for the other in between.
 func OpenPart(volume *os.Root, path string) (*os.File, error) {
 	part, err := openPart(volume, path)
 	if errors.Is(err, unix.EXDEV) {
-		err = ErrOutside
+		err = errOutside
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: volume.Name() + "/" + path, Err: err} // as it was asked for
@@ -50,14 +53,14 @@ func openPart(volume *os.Root, path string) (*os.File, error) {
 // its way, is an error.
 func elements(path string) ([]string, error) {
 	if filepath.IsAbs(path) {
-		return nil, fmt.Errorf("%w: it is absolute", ErrOutside)
+		return nil, fmt.Errorf("%w: it is absolute", errOutside)
 	}
 	var names []string
 	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		switch name {
 		case "", ".":
 		case "..":
-			return nil, fmt.Errorf("%w: it contains '..'", ErrOutside)
+			return nil, fmt.Errorf("%w: it contains '..'", errOutside)
 		default:
 			names = append(names, name)
 		}
