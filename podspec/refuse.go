@@ -91,7 +91,7 @@ func nameOf(f reflect.StructField) string {
 type node struct {
 	refused  bool // with all that is in it
 	why      string
-	accepted bool // nothing has to be done about it, nor about what is in it
+	accepted bool // there is nothing to refuse in it, whatever it is
 	composed bool // it has fields of its own, or its items have
 	fields   []child
 	said     bool // that a field without others in it is served
@@ -134,14 +134,18 @@ func (c compiler) node(t reflect.Type, key string) *node {
 	if n.composed {
 		for i := range t.NumField() {
 			f := t.Field(i)
-			n.fields = append(n.fields, child{i, nameOf(f), c.node(f.Type, keyOf(key, f))})
+			if in := c.node(f.Type, keyOf(key, f)); !in.accepted { // else no pod has to be asked for it
+				n.fields = append(n.fields, child{i, nameOf(f), in})
+			}
 		}
+		n.accepted = len(n.fields) == 0
 		return n
 	}
 	if like != "" {
 		key = like
 	}
 	n.values = c.values[key]
+	n.accepted = said && len(n.values) == 0
 	return n
 }
 
