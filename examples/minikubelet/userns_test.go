@@ -126,3 +126,44 @@ func TestUserNamespacesOfAnOldRuntime(t *testing.T) {
 		t.Errorf("the runtime holds %+v", seen)
 	}
 }
+
+// A part of a volume belongs to the users of a pod as the volume does, and is no way out of it.
+func TestPartsOfVolumesInAUserNamespace(t *testing.T) {
+	n := newNode(t, testenv.Containerd(t))
+	n.write("page.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {greeting: hello}}")
+	n.write("parts.yaml", `
+apiVersion: v1
+kind: Pod
+metadata: {name: parts}
+spec:
+  hostUsers: false
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: main
+    image: podmill.test/busybox:1
+    command: [sleep, "100000"]
+    volumeMounts:
+    - {name: data, mountPath: /part, subPath: a/b}
+    - {name: memory, mountPath: /memory-part, subPath: c}
+    - {name: page, mountPath: /etc/page, subPath: greeting}
+  volumes:
+  - {name: page, configMap: {name: page}}
+  - {name: data, emptyDir: {}}
+  - {name: memory, emptyDir: {medium: Memory}}
+`)
+	n.start()
+	pod := n.reaches("parts", "is ready", ready)
+	for _, want := range []struct{ script, out string }{
+		{"echo x > /part/file; echo y > /memory-part/file; stat -c %u:%g /part /part/file /memory-part/file /etc/page | sort -u", "0:0"},
+		{"cat /part/file /memory-part/file /etc/page", "x\ny\nhello"},
+	} {
+		if got := n.sh("parts", "main", want.script); got != want.out {
+			t.Errorf("%s: %q, want %q", want.script, got, want.out)
+		}
+	}
+	if first := n.userMap("parts"); n.ownerOfProcess(pod) != first || first == 0 {
+		t.Errorf("its users begin at %d, and its process runs as %d", first, n.ownerOfProcess(pod))
+	}
+	n.remove("parts.yaml")
+	n.gone(pod)
+}
