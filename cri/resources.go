@@ -23,6 +23,10 @@ func (t *translation) resources(requests, limits corev1.ResourceList) *runtimeap
 		request = limits[corev1.ResourceCPU]
 	}
 	limit, memory := limits[corev1.ResourceCPU], limits[corev1.ResourceMemory]
+	return t.units(request, limit, memory)
+}
+
+func (t *translation) units(request, limit, memory resource.Quantity) *runtimeapi.LinuxContainerResources {
 	out := &runtimeapi.LinuxContainerResources{
 		CpuShares:          int64(cpu.Shares(request.MilliValue())), //nolint:gosec // bounded by Shares
 		CpuPeriod:          t.cpuPeriod,
@@ -154,14 +158,13 @@ func (t *translation) hugePages(limits corev1.ResourceList) []*runtimeapi.Hugepa
 
 // podResources is what the pod's containers may use together: runtimes whose sandboxes are machines size them by it.
 func (t *translation) podResources(pod *corev1.Pod) *runtimeapi.LinuxContainerResources {
-	without := &corev1.Pod{Spec: pod.Spec}
-	without.Spec.Overhead = nil // which is told apart
-	requests, _ := resources.Total(without, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
-	limits, _ := resources.Total(without, resources.Limits)
-	if q := requests[corev1.ResourceCPU]; q.IsZero() {
-		delete(requests, corev1.ResourceCPU)
+	request, _ := resources.OfContainers(pod, corev1.ResourceCPU, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
+	limit, _ := resources.OfContainers(pod, corev1.ResourceCPU, resources.Limits)
+	memory, _ := resources.OfContainers(pod, corev1.ResourceMemory, resources.Limits)
+	if request.IsZero() {
+		request = limit
 	}
-	return t.resources(requests, limits)
+	return t.units(request, limit, memory)
 }
 
 // overhead is what the sandbox itself needs, as if it were requested and limited.

@@ -52,6 +52,15 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 
 // need is how much of a resource a pod needs, and whether every container says how much.
 func need(pod *corev1.Pod, name corev1.ResourceName, of func(corev1.ResourceRequirements) corev1.ResourceList) (sum resource.Quantity, every bool) {
+	sum, every = OfContainers(pod, name, of)
+	sum.Add(pod.Spec.Overhead[name])
+	return sum, every
+}
+
+// OfContainers is what [Total] gives of one resource, without the pod's overhead.
+func OfContainers(
+	pod *corev1.Pod, name corev1.ResourceName, of func(corev1.ResourceRequirements) corev1.ResourceList,
+) (sum resource.Quantity, every bool) {
 	var apps, sidecars, peak resource.Quantity
 	every = true
 	for c, kind := range lifecycle.Containers(pod) {
@@ -75,7 +84,6 @@ func need(pod *corev1.Pod, name corev1.ResourceName, of func(corev1.ResourceRequ
 			sum, every = q.DeepCopy(), true
 		}
 	}
-	sum.Add(pod.Spec.Overhead[name])
 	return sum, every
 }
 
