@@ -24,7 +24,7 @@ vulnerabilities() {
 	return 1
 }
 
-for module in . tools bench; do
+for module in . tools bench examples/virtualkubelet; do
 	cd "$repo/$module"
 	check "go vet ($module)" go vet ./...
 	check "golangci-lint ($module)" "$lint/golangci-lint" run --config "$repo/.golangci.yml" ./...

@@ -53,6 +53,7 @@ PODMILL_SIM_RUNS=40 "$hack/gotest.sh" -count=1 -run='^(TestSimulation|TestACrash
 "$hack/gotest.sh" -count=1 -run='BesideItsBaseline$' ./agent ./cri ./pleg ./podworkers ./staticpod ./syncloop || failed=1
 (cd tools && "$hack/gotest.sh" -race -count=1 ./...) || failed=1
 (cd tools/csisanity && "$hack/gotest.sh" -count=1 ./...) || failed=1
+(cd examples/virtualkubelet && "$hack/gotest.sh" -race -count=1 ./...) || failed=1
 say "podspec against Kubernetes, which takes minutes to compile at first"
 (cd tools/podspecdiff && "$hack/gotest.sh" -count=1 ./...) || failed=1
 cgroup_v2 || failed=1
