@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +27,9 @@ func (a *Agent) Log(ctx context.Context, namespace, pod, container string, previ
 	}
 	status := a.containerStatus(p, container)
 	chosen := logged(instances, status, previous)
+	if left := a.leftLog(p, status, previous); chosen == nil && left != "" {
+		return left, func() bool { return false }, nil
+	}
 	switch {
 	case chosen == nil && previous:
 		return "", nil, fmt.Errorf("previous terminated container %q in pod %q not found", container, pod)
@@ -55,6 +61,23 @@ func logged(instances []podmill.Container, status corev1.ContainerStatus, previo
 		}
 	}
 	return nil
+}
+
+// leftLog returns the log of an instance that the runtime does not hold any more, empty if there is none: of a pod that is over only the logs stay, for as long as
+// somebody wants the pod.
+func (a *Agent) leftLog(pod *corev1.Pod, status corev1.ContainerStatus, previous bool) string {
+	attempt := int(status.RestartCount)
+	if previous {
+		attempt--
+	}
+	if status.State.Terminated == nil || attempt < 0 {
+		return ""
+	}
+	path := filepath.Join(a.opts.logRoot, "pods", fmt.Sprintf("%s_%s_%s", pod.Namespace, pod.Name, pod.UID), status.Name, strconv.Itoa(attempt)+".log")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
 }
 
 // containerStatus is what the pod's newest status says of a container, and empty where it says nothing.

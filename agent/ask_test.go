@@ -2,7 +2,9 @@ package agent_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +57,30 @@ func TestTheLogOfAContainerThatCrashes(t *testing.T) {
 		}
 		if _, _, err := w.agent.Log(t.Context(), "default", "web", "other", false); !errors.Is(err, podmill.ErrNotFound) {
 			t.Errorf("the log of no container: %v", err)
+		}
+	})
+}
+
+// Of a pod that is over the runtime has nothing any more; what it said is there for as long as the pod is wanted.
+func TestTheLogOfAPodThatIsOver(t *testing.T) {
+	inWorld(t, func(w *world) {
+		pod := Pod("job", static, Container("work", "busybox:1", Runs("echo done; exit 0")), Restart(corev1.RestartPolicyNever))
+		w.start()
+		w.file.Replace(pod)
+		w.pass(10 * time.Second)
+		w.wantPhase(pod, corev1.PodSucceeded)
+		if seen, err := w.rt.InspectPod(t.Context(), pod.UID); err != nil || !seen.Empty() {
+			t.Fatalf("the runtime holds %+v, %v", seen, err)
+		}
+		path, running, err := w.agent.Log(t.Context(), "default", "job", "work", false)
+		if err != nil || running() {
+			t.Fatalf("the log: %v", err)
+		}
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "done") {
+			t.Errorf("the log is %q, %v", text, err)
+		}
+		if _, _, err := w.agent.Log(t.Context(), "default", "job", "work", true); err == nil {
+			t.Error("there is a log of an instance before the first")
 		}
 	})
 }
