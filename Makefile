@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PODMILL_DIR ?= /var/tmp/podmill
 export GOWORK := off
 
-.PHONY: help demo test unit lint bench microbench fmt up down env clean distclean
+.PHONY: help demo test stories unit lint bench microbench fmt up down env clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ demo: ## run pods from manifests on a private containerd; DEMO_SECONDS=N ends by
 
 test: ## all tests, on real containerd 2.4 and 1.6, registries, an API server and cgroup v2
 	@hack/test.sh
+
+stories: ## kubectl on a whole cluster: scheduler, controllers and a clusterkubelet
+	@hack/stories.sh
 
 unit: ## the tests that run anywhere, and what they left out
 	@hack/gotest.sh -by-reason ./...

@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
-# controlplane.sh start|stop|status: a private etcd and kube-apiserver on
+# controlplane.sh start|stop|status [whole]: a private etcd and kube-apiserver on
 # loopback, with a node's rights as they are in a cluster. Nothing schedules and
 # nothing controls: a pod names its node, a namespace gets no service account.
+# The whole one is another, with a kube-scheduler and a kube-controller-manager,
+# and kubectl beside it.
 #
-# KUBEBUILDER_ASSETS names a directory with both programs; else they are built.
+# KUBEBUILDER_ASSETS names a directory with etcd and kube-apiserver; else they are
+# built.
 . "$(dirname "$0")/lib.sh"
-verb=${1:-}
+verb=${1:-} which=${2:-controlplane}
 one_at_a_time controlplane "$@"
-dir=$PODMILL_DIR/controlplane
+dir=$PODMILL_DIR/$which
 programs=${KUBEBUILDER_ASSETS:-$bin/kubernetes-$KUBERNETES_VERSION}
+controllers=$bin/kubernetes-controllers-$KUBERNETES_VERSION
 
-running() { alive "$dir/$1.pid" "$dir/$1"; }
+running() { alive "$dir/$1.pid" "$dir/"; }
 
+# build DIR PACKAGE... builds commands into DIR, all or nothing. One is called as
+# the last part of its path, but for etcd.
 build() {
-	[[ -z ${KUBEBUILDER_ASSETS:-} && ! -d $programs ]] || return 0
-	say "build kube-apiserver and etcd (once; 10 minutes)"
-	local tmp
+	local to=$1 p name tmp
+	shift
+	[[ ! -d $to ]] || return 0
+	say "build ${*##*/} (once; 10 minutes)"
 	mkdir -p "$bin"
 	tmp=$(mktemp -d "$bin/.tmp.XXXXXX")
-	(
-		cd "$repo/tools/controlplane"
-		export CGO_ENABLED=0
-		version=-X=k8s.io/component-base/version.gitVersion=$KUBERNETES_VERSION
-		go build -trimpath -ldflags "-s -w" -o "$tmp/etcd" go.etcd.io/etcd/server/v3
-		go build -trimpath -ldflags "-s -w $version" -o "$tmp/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver
-	) >&2
-	mv -T "$tmp" "$programs"
+	for p in "$@"; do
+		name=${p##*/}
+		[[ $p != go.etcd.io/* ]] || name=etcd
+		(cd "$repo/tools/controlplane" && CGO_ENABLED=0 go build -trimpath \
+			-ldflags "-s -w -X=k8s.io/component-base/version.gitVersion=$KUBERNETES_VERSION" -o "$tmp/$name" "$p") >&2
+	done
+	mv -T "$tmp" "$to"
 }
 
 # secrets makes the authority of the clients' certificates, a certificate by
@@ -50,7 +56,9 @@ secrets() {
 ports() {
 	[[ ! -s $dir/ports ]] || return 0
 	local base p
-	for ((base = 20000 + 10 * id; base < 30000; base += 2000)); do
+	base=$((20000 + 10 * id))
+	[[ $which == controlplane ]] || base=$((base + 5))
+	for (( ; base < 30000; base += 2000)); do
 		for p in 0 1 2; do
 			(exec 3<>"/dev/tcp/127.0.0.1/$((base + p))") 2>/dev/null && continue 2
 		done
@@ -60,12 +68,12 @@ ports() {
 	die "no free ports"
 }
 
-# launch NAME ARGS... starts a program that logs to its own file.
+# launch DIR NAME ARGS... starts a program that logs to its own file.
 launch() {
-	local name=$1
-	shift
+	local from=$1 name=$2
+	shift 2
 	running "$name" && return
-	setsid "$programs/$name" "$@" >>"$dir/$name.log" 2>&1 </dev/null &
+	setsid "$from/$name" "$@" >>"$dir/$name.log" 2>&1 </dev/null &
 	echo $! >"$dir/$name.pid"
 }
 
@@ -90,16 +98,16 @@ ready() {
 
 start() {
 	local client peer secure i
-	build
+	[[ -n ${KUBEBUILDER_ASSETS:-} ]] || build "$programs" go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/kube-apiserver
 	mkdir -p "$dir"
 	secrets
 	ports
 	read -r client peer secure <"$dir/ports"
-	launch etcd --name podmill --data-dir "$dir/etcd.d" --unsafe-no-fsync --log-level warn \
+	launch "$programs" etcd --name podmill --data-dir "$dir/etcd.d" --unsafe-no-fsync --log-level warn \
 		--listen-client-urls "http://127.0.0.1:$client" --advertise-client-urls "http://127.0.0.1:$client" \
 		--listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
 		--initial-cluster "podmill=http://127.0.0.1:$peer"
-	launch kube-apiserver --cert-dir "$dir/kube-apiserver.d" --bind-address 127.0.0.1 --secure-port "$secure" \
+	launch "$programs" kube-apiserver --cert-dir "$dir/kube-apiserver.d" --bind-address 127.0.0.1 --secure-port "$secure" \
 		--etcd-servers "http://127.0.0.1:$client" --endpoint-reconciler-type none --service-cluster-ip-range 10.96.0.0/16 \
 		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged \
 		--token-auth-file "$dir/pki/tokens.csv" --client-ca-file "$dir/pki/ca.crt" \
@@ -115,18 +123,29 @@ start() {
 	((i < 600)) || die "kube-apiserver does not come up; see $dir/kube-apiserver.log"
 	kubeconfig "$secure" >"$dir/admin.kubeconfig.tmp"
 	mv "$dir/admin.kubeconfig.tmp" "$dir/admin.kubeconfig"
+	[[ $which != whole ]] || control
 	say "control plane: https://127.0.0.1:$secure, KUBECONFIG=$dir/admin.kubeconfig"
 }
 
-case $verb in
-start) start ;;
-stop)
-	end "$dir/kube-apiserver.pid" "$dir/kube-apiserver"
-	end "$dir/etcd.pid" "$dir/etcd"
+# control starts what makes a cluster of it.
+control() {
+	build "$controllers" k8s.io/kubernetes/cmd/{kube-scheduler,kube-controller-manager,kubectl}
+	launch "$controllers" kube-scheduler --kubeconfig "$dir/admin.kubeconfig" --leader-elect=false --secure-port 0
+	launch "$controllers" kube-controller-manager --kubeconfig "$dir/admin.kubeconfig" --leader-elect=false --secure-port 0 \
+		--service-account-private-key-file "$dir/pki/tokens.key" --root-ca-file "$dir/kube-apiserver.d/apiserver.crt"
+}
+
+case $verb/$which in
+start/controlplane | start/whole) start ;;
+stop/controlplane | stop/whole)
+	for name in kube-controller-manager kube-scheduler kube-apiserver etcd; do
+		end "$dir/$name.pid" "$dir"
+	done
 	[[ ! -f $dir/kube-apiserver.log ]] || mv -f "$dir/kube-apiserver.log" "$PODMILL_DIR/kube-apiserver.log"
 	rm -rf --one-file-system "$dir"
 	say "the control plane is stopped"
 	;;
-status) running etcd && running kube-apiserver ;;
-*) die "usage: controlplane.sh start|stop|status" ;;
+status/controlplane) running etcd && running kube-apiserver ;;
+status/whole) running kube-apiserver && running kube-scheduler && running kube-controller-manager ;;
+*) die "usage: controlplane.sh start|stop|status [whole]" ;;
 esac

@@ -18,3 +18,7 @@ fi
 if "$hack/controlplane.sh" status; then
 	put PODMILL_TEST_KUBECONFIG "$PODMILL_DIR/controlplane/admin.kubeconfig"
 fi
+if "$hack/controlplane.sh" status whole; then
+	put PODMILL_TEST_CLUSTER_KUBECONFIG "$PODMILL_DIR/whole/admin.kubeconfig"
+	put PODMILL_TEST_KUBECTL "$bin/kubernetes-controllers-$KUBERNETES_VERSION/kubectl"
+fi
