@@ -13,7 +13,7 @@
 //	pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "nginx:1"), podmilltest.Grace(5*time.Second))
 //
 // Then the agent does what it does, the test does what the world does ([Runtime.KillProcess], [Runtime.OOM], [Runtime.KillSandbox],
-// [Runtime.RemoveBehindBack], [Runtime.LoseTrack], [Runtime.Reboot], [Runtime.BreakStreams]), and [Runtime.Log] tells what
+// [Runtime.UseMemory], [Runtime.RemoveBehindBack], [Runtime.LoseTrack], [Runtime.Reboot], [Runtime.BreakStreams]), and [Runtime.Log] tells what
 // happened as a story that can be read, or counted:
 //
 //	0.000s RunSandbox shop/cart attempt=0 took=300ms
