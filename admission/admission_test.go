@@ -217,3 +217,19 @@ func ExampleCheck() {
 	// OutOfcpu
 	// Node didn't have enough resource: cpu, requested: 300, used: 800, capacity: 1000
 }
+
+// A node that goes down takes no pods, critical ones neither, and nobody has to end for one.
+func TestANodeThatGoesDown(t *testing.T) {
+	down := node()
+	down.ShuttingDown = true
+	critical := tolerant(asking("critical", "3"))
+	priority := int32(2_000_001_000)
+	critical.Spec.Priority = &priority
+	victims, rejection := admission.Preempt(&down, []*corev1.Pod{asking("other", "3")}, critical)
+	if len(victims) > 0 || rejection == nil || rejection.String() != "NodeShutdown: Pod was rejected as the node is shutting down." {
+		t.Errorf("victims %v, rejection %v", victims, rejection)
+	}
+	if r := admission.Check(&down, nil, tolerant(asking("pod", ""))); r == nil || r.Reason != "NodeShutdown" {
+		t.Errorf("rejection %v", r)
+	}
+}

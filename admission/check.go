@@ -20,6 +20,8 @@ type Node struct {
 	Taints      []corev1.Taint
 	Allocatable corev1.ResourceList // with the number of pods; what is not in it is not bounded, but for extended resources there is none
 	OS          string              // as in GOOS
+	// ShuttingDown says that the machine goes down: no pod is taken any more, a critical one neither.
+	ShuttingDown bool
 }
 
 // Rejection is why a pod cannot run, in the words of a pod's status.
@@ -36,7 +38,7 @@ type check func(*Node, []*corev1.Pod, *corev1.Pod) *Rejection
 
 // Check returns why a pod cannot run on the node beside others, nil if it can. Others that are over do not count, nor does the pod itself.
 func Check(node *Node, others []*corev1.Pod, pod *corev1.Pod) *Rejection {
-	return first(node, beside(others, pod), pod, checkOS, checkResources, checkAffinity, checkName, checkPorts, checkTaints)
+	return first(node, beside(others, pod), pod, checkShutdown, checkOS, checkResources, checkAffinity, checkName, checkPorts, checkTaints)
 }
 
 // first returns the first rejection.
@@ -57,6 +59,14 @@ func beside(others []*corev1.Pod, pod *corev1.Pod) []*corev1.Pod {
 // over reports whether nothing of the pod runs any more.
 func over(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// checkShutdown rejects every pod of a node that goes down (KEP-2000).
+func checkShutdown(node *Node, _ []*corev1.Pod, _ *corev1.Pod) *Rejection {
+	if node.ShuttingDown {
+		return &Rejection{"NodeShutdown", "Pod was rejected as the node is shutting down."}
+	}
+	return nil
 }
 
 func checkOS(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {

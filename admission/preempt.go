@@ -27,7 +27,7 @@ func Preempt(node *Node, others []*corev1.Pod, pod *corev1.Pod) (victims []*core
 	if len(lacking) == 0 || !isCritical(pod) {
 		return nil, Check(node, others, pod)
 	}
-	if r := first(node, others, pod, checkOS, checkAffinity, checkName, checkPorts, checkTaints); r != nil {
+	if r := first(node, others, pod, checkShutdown, checkOS, checkAffinity, checkName, checkPorts, checkTaints); r != nil {
 		return nil, r // it would end others for nothing
 	}
 	classes := map[corev1.PodQOSClass][]*corev1.Pod{}

@@ -30,8 +30,8 @@ func (c *config) labels() map[string]string {
 }
 
 // admits says what pods are measured against: this machine, with what the cluster has made of it.
-func (c *config) admits(hardware node.State, self *node.Node) admission.Node {
-	n := admission.Node{Name: c.NodeName, OS: runtime.GOOS, Allocatable: hardware.Allocatable, Labels: c.labels(), Taints: c.taints}
+func (c *config) admits(hardware node.State, self *node.Node, down bool) admission.Node {
+	n := admission.Node{Name: c.NodeName, OS: runtime.GOOS, Allocatable: hardware.Allocatable, Labels: c.labels(), Taints: c.taints, ShuttingDown: down}
 	if known := self.Known(); known != nil {
 		n.Labels, n.Taints = known.Labels, known.Spec.Taints
 	}

@@ -105,7 +105,7 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *
 		agent.WithStatusSink(mirrors),
 		agent.WithObjects(objects),
 		agent.WithEvents(apiserver.NewEventRecorder(client)),
-		agent.WithAdmission(func() admission.Node { return c.admits(m, self) }),
+		agent.WithAdmission(func() admission.Node { return c.admits(m, self, watch.down.Load()) }),
 		agent.WithNode(syncpod.Node{IPs: c.NodeIPs, MemoryBytes: m.Capacity.Memory().Value(), Allocatable: m.Capacity}),
 	)...)
 	if err != nil {

@@ -87,6 +87,10 @@ func TestTheMachineGoesDown(t *testing.T) {
 	if !first.FinishedAt.Before(&last.FinishedAt) {
 		t.Errorf("web ended at %v, the critical pod at %v", first.FinishedAt, last.FinishedAt)
 	}
+	c.CreatePod(sleeper("late"))
+	if late := c.reaches("late", "is rejected", over); late.Status.Reason != "NodeShutdown" {
+		t.Errorf("a pod that comes now is %+v", late.Status)
+	}
 	if c := c.condition(corev1.NodeReady); c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, "node is shutting down") {
 		t.Errorf("Ready is %+v", c)
 	}
