@@ -66,7 +66,7 @@ func (cs *containers) status(spec *corev1.Container, old *corev1.ContainerStatus
 	}
 	cs.wait(&status, spec, old, k)
 	cs.health(&status, spec, old, k)
-	status.StopSignal = cs.stopSignal(spec)
+	status.StopSignal = cs.stopSignal(spec, old)
 	status.VolumeMounts = cs.mounts(spec, old)
 	status.State.Terminated = cs.limited(status.State.Terminated)
 	status.LastTerminationState.Terminated = cs.limited(status.LastTerminationState.Terminated)
@@ -95,13 +95,15 @@ func (cs *containers) mounts(spec *corev1.Container, old *corev1.ContainerStatus
 	return out
 }
 
-// stopSignal is the signal that a container is told to stop with: as the runtime says or, where it does not, as the spec does.
-func (cs *containers) stopSignal(spec *corev1.Container) *corev1.Signal {
-	if newest := cs.in.Seen.Container(spec.Name); newest != nil && newest.StopSignal != "" {
+// stopSignal is the signal that a container is told to stop with: as the runtime says or, where it does not, as the spec does. One that has been collected keeps what was told of it.
+func (cs *containers) stopSignal(spec *corev1.Container, old *corev1.ContainerStatus) *corev1.Signal {
+	switch newest := cs.in.Seen.Container(spec.Name); {
+	case newest != nil && newest.StopSignal != "":
 		signal := corev1.Signal(newest.StopSignal)
 		return &signal
-	}
-	if spec.Lifecycle == nil {
+	case newest == nil && old.StopSignal != nil:
+		return old.StopSignal
+	case spec.Lifecycle == nil:
 		return nil
 	}
 	return spec.Lifecycle.StopSignal

@@ -32,6 +32,9 @@ func Generate(in Input, now time.Time) corev1.PodStatus {
 	if in.Last == nil {
 		in.Last = &corev1.PodStatus{}
 	}
+	if rejected(&in) {
+		return *in.Last.DeepCopy()
+	}
 	spec := &in.Pod.Spec
 	status := corev1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
@@ -61,6 +64,11 @@ func Generate(in Input, now time.Time) corev1.PodStatus {
 	addresses(&in, &status)
 	status.Conditions = conditions(&in, &status, isInitialized, now)
 	return status
+}
+
+// rejected reports that a pod was over before there was anything to tell of its containers, and there is nothing now.
+func rejected(in *Input) bool {
+	return final(in.Last.Phase) && in.Seen.Empty() && len(in.Last.InitContainerStatuses)+len(in.Last.ContainerStatuses) == 0
 }
 
 func final(phase corev1.PodPhase) bool {
