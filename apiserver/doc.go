@@ -17,7 +17,7 @@
 //
 //   - [PodSource] delivers the pods that are bound to the node.
 //   - [StatusSink] writes statuses, and confirms deletions.
-//   - [Objects] has ConfigMaps, Secrets, Services, claims and service account tokens, and tells of changes.
+//   - [Objects] has ConfigMaps, Secrets, Services, RuntimeClasses, claims and service account tokens, and tells of changes.
 //   - [Mirrors] shows static pods.
 //   - [EventRecorder] writes events.
 //   - [Nodes] keeps the Node object and its Lease; package node says what is in them.
@@ -29,10 +29,10 @@
 // All works with a node's rights: the authorizers Node and RBAC, and NodeRestriction.
 //
 // While the server is away nothing changes: what was delivered and read stays. Nothing is taken to be deleted because the server says nothing, and
-// a list is never one from before. When it is back only what differs is delivered. A watch that is open and silent for three minutes is asked anew.
+// a list is never one from before. When it is back, which is seen within 45 s, only what differs is delivered. A watch that is open and silent for three minutes is asked anew.
 //
 // A write about a pod carries its UID, and never reaches another of the same name. An idle node asks nothing but that its watches go on, one for the pods,
-// one for the Services and one for each object that its pods refer to.
+// one for the Services, one for the Node and one for each object that its pods refer to.
 //
 // # What you implement
 //

@@ -73,8 +73,14 @@ func run(ctx context.Context, args []string) error {
 	return machine.Together(ctx, parts...)
 }
 
+// containers is a runtime that says how it is.
+type containers interface {
+	podmill.Runtime
+	podmill.StatusReporter
+}
+
 // compose joins the blocks. The parts that it returns end in this order.
-func compose(ctx context.Context, c *config, client *apiserver.Client, runtime *cri.Client) ([]machine.Part, error) {
+func compose(ctx context.Context, c *config, client *apiserver.Client, runtime containers) ([]machine.Part, error) {
 	m, err := c.hardware()
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func OwnContainerd(t testing.TB) *Daemon {
 	Root(t)
 	Containerd(t)
 	dir := need(t, "the set-up's directory", "PODMILL_DIR")
-	d := &Daemon{Endpoint: "unix://" + filepath.Join(dir, "cr/run/containerd.sock"), script: script(t)}
+	d := &Daemon{Endpoint: "unix://" + filepath.Join(dir, "cr/run/containerd.sock"), script: script(t, "containerd.sh")}
 	lock, err := os.Create(filepath.Join(dir, ".own-containerd"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,20 +49,20 @@ func (d *Daemon) run(t testing.TB, verb string) {
 	}
 }
 
-// script finds hack/containerd.sh above the package's directory, where go test
+// script finds a script of hack/ above the package's directory, where go test
 // runs the test.
-func script(t testing.TB) string {
+func script(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, "hack", "containerd.sh")
+		path := filepath.Join(dir, "hack", name)
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
 	}
-	t.Fatal("hack/containerd.sh is not above the test's directory")
+	t.Fatalf("hack/%s is not above the test's directory", name)
 	return ""
 }
