@@ -57,9 +57,15 @@ func mirrorOf(static *corev1.Pod, owner *corev1.Node) *corev1.Pod {
 }
 
 // ValidateStatic says what of a static pod's spec keeps it from being shown: objects of the cluster, which it must not get by its node's rights
-// (CVE-2025-4563).
+// (CVE-2025-4563), and volumes of CSI drivers, which are asked for such objects.
 func ValidateStatic(pod *corev1.Pod) field.ErrorList {
 	var errs field.ErrorList
+	for i := range pod.Spec.Volumes {
+		if pod.Spec.Volumes[i].CSI != nil {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "volumes").Index(i).Child("csi"),
+				"a static pod of a cluster's node has no CSI volumes; remove it, or create the pod in the API"))
+		}
+	}
 	for _, ref := range references.Of(pod) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
 			"refers to %s %s: a static pod of a cluster's node has no objects of the cluster; remove it, or create the pod in the API", ref.Kind, ref.Name)))

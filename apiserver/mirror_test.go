@@ -67,4 +67,8 @@ func TestStaticPodsHaveNoObjectsOfTheCluster(t *testing.T) {
 	if errs := ValidateStatic(pod); len(errs) != 1 {
 		t.Errorf("errors %v, want one about Secret s", errs)
 	}
+	podmilltest.Volume("v", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d"}})(pod)
+	if errs := ValidateStatic(pod); len(errs) != 2 || errs[0].Field != "spec.volumes[0].csi" {
+		t.Errorf("errors %v, want one about the CSI volume too", errs)
+	}
 }

@@ -9,7 +9,7 @@ import (
 // accounts, claims of storage and of devices, objects of the cluster. It does not look at what [Validate] looks at.
 //
 // ConfigMaps and Secrets are not among them, other than with the kubelet, which has nowhere to take them from without an API server.
-// What hands them out to static pods must not ask one for them (CVE-2025-4563).
+// What hands them out to static pods must not ask one for them (CVE-2025-4563). Nor are inline volumes of CSI drivers, which a node can have without one.
 func ValidateStatic(pod *corev1.Pod) field.ErrorList {
 	e := &problems{}
 	p := field.NewPath("spec")
@@ -25,7 +25,7 @@ func ValidateStatic(pod *corev1.Pod) field.ErrorList {
 		at := p.Child("volumes").Index(i)
 		for _, u := range []use{
 			{"persistentVolumeClaim", v.PersistentVolumeClaim != nil}, {"ephemeral", v.Ephemeral != nil},
-			{"csi", v.CSI != nil}, {"glusterfs", v.Glusterfs != nil},
+			{"glusterfs", v.Glusterfs != nil},
 		} {
 			if u.used {
 				e.forbidden(at.Child(u.field), cure)

@@ -136,6 +136,7 @@ spec:
   volumes:
   - {name: a, persistentVolumeClaim: {claimName: a}}
   - {name: b, configMap: {name: a}}
+  - {name: d, csi: {driver: a, nodePublishSecretRef: {name: a}}}
   - {name: c, projected: {sources: [{secret: {name: a}}, {serviceAccountToken: {path: a}}, {}]}}
   containers: [{name: main, image: a, envFrom: [{secretRef: {name: a}}]}]
 `)
@@ -144,8 +145,8 @@ spec:
 		"spec.serviceAccountName" + cure,
 		"spec.resourceClaims" + cure,
 		"spec.volumes[0].persistentVolumeClaim" + cure,
-		"spec.volumes[2].projected.sources[1].serviceAccountToken" + cure,
-		"spec.volumes[2].projected.sources[2]: Required value: say what the source is, such as configMap",
+		"spec.volumes[3].projected.sources[1].serviceAccountToken" + cure,
+		"spec.volumes[3].projected.sources[2]: Required value: say what the source is, such as configMap",
 	}
 	if diff := cmp.Diff(want, says(ValidateStatic(pod))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

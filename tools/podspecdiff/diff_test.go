@@ -144,7 +144,7 @@ func TestRandomPods(t *testing.T) {
 	}
 }
 
-// TestStaticPods shows that what is refused of static pods is what the kubelet refuses, but for ConfigMaps and Secrets.
+// TestStaticPods shows that what is refused of static pods is what the kubelet refuses, but for ConfigMaps, Secrets and CSI volumes.
 func TestStaticPods(t *testing.T) {
 	same := func(pod *corev1.Pod) (refused bool) {
 		t.Helper()

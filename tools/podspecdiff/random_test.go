@@ -280,7 +280,7 @@ func withoutObjects(pod *corev1.Pod) {
 			}
 			v.Projected.Sources = sources
 		}
-		object := v.ConfigMap != nil || v.Secret != nil || v.AzureFile != nil || v.ISCSI != nil || v.CephFS != nil || v.RBD != nil ||
+		object := v.ConfigMap != nil || v.Secret != nil || v.CSI != nil || v.AzureFile != nil || v.ISCSI != nil || v.CephFS != nil || v.RBD != nil ||
 			v.Cinder != nil || v.ScaleIO != nil || v.FlexVolume != nil || v.StorageOS != nil
 		if !object && set(v.VolumeSource) == 1 {
 			kept = append(kept, v)
