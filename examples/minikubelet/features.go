@@ -29,8 +29,11 @@ func showFeatures(c *config, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	sources, opts := c.sources(nil)
-	a, err := agent.New(unconnected{}, root, sources, append(opts, c.blocks(nil)...)...)
+	p, err := c.parts(root, nil, nil)
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(unconnected{}, root, p.sources, p.opts...)
 	if err != nil {
 		return err
 	}

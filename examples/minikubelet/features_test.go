@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write golden files, and the README's ta
 func TestFeaturesInTheREADME(t *testing.T) {
 	const file, begin, end = "../../README.md", "<!-- minikubelet --features -->\n", "<!-- end -->"
 	var table strings.Builder
-	if err := showFeatures(&config{manifestPath: t.TempDir(), Flags: machine.Flags{LogRoot: "/log"}}, &table); err != nil {
+	if err := showFeatures(&config{manifestPath: t.TempDir(), Flags: machine.Flags{LogRoot: "/log", NodeName: "node"}}, &table); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)

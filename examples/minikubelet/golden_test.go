@@ -28,6 +28,7 @@ import (
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/internal/lifecycle"
 	"github.com/podmill/podmill/internal/testenv"
+	"github.com/podmill/podmill/internal/testenv/testcsi"
 	"github.com/podmill/podmill/podmilltest"
 	"github.com/podmill/podmill/podspec"
 	"github.com/podmill/podmill/probe"
@@ -52,7 +53,8 @@ func TestGoldenPods(t *testing.T) {
 	}
 	defer runtime.Close()
 	root, source := t.TempDir(), podmilltest.NewPodSource("api")
-	a, err := agent.New(runtime, root, []podmill.PodSource{source}, goldenOptions(t)...)
+	drivers := driversIn(t, root, testcsi.New(t, filepath.Join(root, "plugins_registry")))
+	a, err := agent.New(runtime, root, []podmill.PodSource{source}, append(goldenOptions(t), agent.WithVolumeOptions(volume.WithPlugins(drivers)))...)
 	if err != nil {
 		t.Fatal(err)
 	}

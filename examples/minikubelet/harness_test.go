@@ -23,6 +23,7 @@ import (
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/internal/testenv"
+	"github.com/podmill/podmill/internal/testenv/testcsi"
 )
 
 // binary builds minikubelet once for all tests, as a user does.
@@ -39,7 +40,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := testcsi.Run(m)
 	if path, err := binary(); err == nil && path != "" {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}

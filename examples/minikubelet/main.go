@@ -24,12 +24,15 @@ import (
 	"github.com/podmill/podmill/agent"
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/event"
+	"github.com/podmill/podmill/examples/internal/machine"
 	"github.com/podmill/podmill/podworkers"
 	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
 	"github.com/podmill/podmill/status"
 	"github.com/podmill/podmill/syncpod"
 	"github.com/podmill/podmill/userns"
+	"github.com/podmill/podmill/volume"
+	"github.com/podmill/podmill/volume/csi"
 )
 
 func main() {
@@ -76,12 +79,13 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	var a *agent.Agent // who makes no pod of a manifest before it runs
-	sources, opts := c.sources(func(pod *corev1.Pod) field.ErrorList { return a.Refused(pod) })
-	opts = append(opts, cgroups...)
-	opts = append(opts, c.blocks(resources)...)
+	p, err := c.parts(c.Root, resources, func(pod *corev1.Pod) field.ErrorList { return a.Refused(pod) })
+	if err != nil {
+		return err
+	}
 	news := make(chan struct{}, 1)
-	opts = append(opts, agent.WithEvents(event.JSONLines(dir.events)), agent.WithObservers(telling(news)))
-	a, err = agent.New(runtime, c.Root, sources, opts...)
+	opts := append(append(p.opts, cgroups...), agent.WithEvents(event.JSONLines(dir.events)), agent.WithObservers(telling(news)))
+	a, err = agent.New(runtime, c.Root, p.sources, opts...)
 	if err != nil {
 		return err
 	}
@@ -92,9 +96,41 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer answering.Close()
-	watched := make(chan error, 1)
-	go func() { watched <- watch(ctx, a, news, c.exitAfter, cancel) }()
-	return errors.Join(a.Run(ctx), <-watched)
+	watched := func(ctx context.Context) error {
+		shown := make(chan error, 1)
+		go func() { shown <- watch(ctx, a, news, c.exitAfter, cancel) }()
+		return errors.Join(a.Run(ctx), <-shown)
+	}
+	return machine.Together(ctx, watched, p.drivers.Run) // drivers are needed until the last volume is unmounted
+}
+
+// parts are what an agent is made of beside its runtime and the cgroups.
+type parts struct {
+	sources []podmill.PodSource
+	drivers *csi.Drivers
+	opts    []agent.Option
+}
+
+// parts makes them, for an agent with that root directory on a machine that has these resources. check says what of a pod is not served here.
+func (c *config) parts(root string, resources corev1.ResourceList, check func(*corev1.Pod) field.ErrorList) (parts, error) {
+	var p parts
+	var drivers []csi.Option
+	how := []staticpod.Option{staticpod.WithStrict(c.strict), staticpod.WithCheck(check)}
+	if c.manifestPath != "" { // it is also where ConfigMaps and Secrets are
+		directory := staticpod.NewDirectory(c.manifestPath, c.NodeName, how...)
+		p.sources = append(p.sources, directory)
+		p.opts = append(p.opts, agent.WithObjects(directory))
+		drivers = append(drivers, csi.WithSecrets(directory))
+	}
+	if c.manifestURL != "" {
+		p.sources = append(p.sources, staticpod.NewURL(c.manifestURL, c.NodeName, how...))
+	}
+	var err error
+	if p.drivers, err = csi.New(root, c.NodeName, drivers...); err != nil {
+		return p, err
+	}
+	p.opts = append(append(p.opts, c.blocks(resources)...), agent.WithVolumeOptions(volume.WithPlugins(p.drivers)))
+	return p, nil
 }
 
 // blocks are the options that flags set, on a machine that has these resources.
@@ -107,22 +143,6 @@ func (c *config) blocks(resources corev1.ResourceList) []agent.Option {
 		opts = append(opts, agent.WithStopPodsOnExit())
 	}
 	return opts
-}
-
-// sources are the manifests. A directory of them is also where ConfigMaps and Secrets are. check says what of a pod is not served here.
-func (c *config) sources(check func(*corev1.Pod) field.ErrorList) ([]podmill.PodSource, []agent.Option) {
-	var sources []podmill.PodSource
-	var opts []agent.Option
-	how := []staticpod.Option{staticpod.WithStrict(c.strict), staticpod.WithCheck(check)}
-	if c.manifestPath != "" {
-		directory := staticpod.NewDirectory(c.manifestPath, c.NodeName, how...)
-		sources = append(sources, directory)
-		opts = append(opts, agent.WithObjects(directory))
-	}
-	if c.manifestURL != "" {
-		sources = append(sources, staticpod.NewURL(c.manifestURL, c.NodeName, how...))
-	}
-	return sources, opts
 }
 
 // answer serves get, logs and exec on a socket that only this user can open.

@@ -30,6 +30,12 @@ type starter struct {
 
 func newStarter(tb testing.TB, wrap func(podmill.Runtime) podmill.Runtime, opts ...agent.Option) *starter {
 	tb.Helper()
+	return newStarterIn(tb, tb.TempDir(), wrap, opts...)
+}
+
+// newStarterIn is newStarter with a root directory of the caller's.
+func newStarterIn(tb testing.TB, root string, wrap func(podmill.Runtime) podmill.Runtime, opts ...agent.Option) *starter {
+	tb.Helper()
 	s := &starter{source: podmilltest.NewPodSource("file"), running: make(chan string, 100)}
 	runtime, err := cri.Dial(tb.Context(), testenv.Containerd(tb), cri.WithObserver(cri.Observer{Called: s.called}))
 	if err != nil {
@@ -41,7 +47,7 @@ func newStarter(tb testing.TB, wrap func(podmill.Runtime) podmill.Runtime, opts 
 		}
 		return nil
 	})
-	a, err := agent.New(wrap(runtime), tb.TempDir(), []podmill.PodSource{s.source}, append(opts, agent.WithStatusSink(sink), agent.WithStopPodsOnExit())...)
+	a, err := agent.New(wrap(runtime), root, []podmill.PodSource{s.source}, append(opts, agent.WithStatusSink(sink), agent.WithStopPodsOnExit())...)
 	if err != nil {
 		tb.Fatal(err)
 	}
