@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,10 +21,11 @@ import (
 // Client speaks to an API server in the name of one node. It may be used concurrently, and by any number of the other types here; it holds
 // connections and nothing else.
 type Client struct {
-	node   string
-	core   rest.Interface
-	leases rest.Interface
-	nodes  rest.Interface // of the group of RuntimeClasses
+	node    string
+	core    rest.Interface
+	leases  rest.Interface
+	nodes   rest.Interface // of the group of RuntimeClasses
+	storage rest.Interface
 
 	authentication, authorization rest.Interface
 }
@@ -55,6 +57,7 @@ func NewClient(config *rest.Config, nodeName string) (*Client, error) {
 	utilruntime.Must(authorizationv1.AddToScheme(scheme))
 	utilruntime.Must(coordinationv1.AddToScheme(scheme))
 	utilruntime.Must(nodev1.AddToScheme(scheme))
+	utilruntime.Must(storagev1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	shared.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 
@@ -64,7 +67,7 @@ func NewClient(config *rest.Config, nodeName string) (*Client, error) {
 	}
 	c := &Client{node: nodeName}
 	for into, version := range map[*rest.Interface]schema.GroupVersion{
-		&c.core: corev1.SchemeGroupVersion, &c.leases: coordinationv1.SchemeGroupVersion, &c.nodes: nodev1.SchemeGroupVersion,
+		&c.core: corev1.SchemeGroupVersion, &c.leases: coordinationv1.SchemeGroupVersion, &c.nodes: nodev1.SchemeGroupVersion, &c.storage: storagev1.SchemeGroupVersion,
 		&c.authentication: authenticationv1.SchemeGroupVersion, &c.authorization: authorizationv1.SchemeGroupVersion,
 	} {
 		if *into, err = group(shared, transport, version); err != nil {

@@ -18,6 +18,7 @@
 //   - [PodSource] delivers the pods that are bound to the node.
 //   - [StatusSink] writes statuses, and confirms deletions.
 //   - [Objects] has ConfigMaps, Secrets, Services, RuntimeClasses, claims and service account tokens, and tells of changes.
+//   - [CSI] is what volume/csi asks of a cluster: it tells of drivers and attachments, and keeps the CSINode.
 //   - [Mirrors] shows static pods.
 //   - [EventRecorder] writes events.
 //   - [Nodes] keeps the Node object and its Lease; package node says what is in them.

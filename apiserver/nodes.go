@@ -86,6 +86,9 @@ func (n *Nodes) UpdateNodeStatus(ctx context.Context, status *corev1.NodeStatus)
 		return nil, fmt.Errorf("encode status of node %s: %w", n.client.node, err)
 	}
 	delete(part, "volumesAttached")
+	if len(status.VolumesInUse) == 0 {
+		part["volumesInUse"] = nil // else those from before would stay
+	}
 	addresses, _ := part["addresses"].([]any)
 	part["addresses"] = append([]any{map[string]any{"$patch": "replace"}}, addresses...) // of one type there may be several
 	return n.patch(ctx, map[string]any{"status": part}, "status")

@@ -22,6 +22,7 @@ import (
 	"github.com/podmill/podmill/cri"
 	"github.com/podmill/podmill/internal/testenv"
 	"github.com/podmill/podmill/internal/testenv/testapi"
+	"github.com/podmill/podmill/internal/testenv/testcsi"
 	"github.com/podmill/podmill/podmilltest"
 )
 
@@ -41,7 +42,7 @@ var binary = sync.OnceValues(func() (string, error) {
 func TestMain(m *testing.M) {
 	// One of the handlers waits by the clock of the process, of which virtual time is decades away.
 	utilruntime.ErrorHandlers = nil
-	code := m.Run()
+	code := testcsi.Run(m)
 	if os.Getenv("PODMILL_TEST_KUBECONFIG") != "" {
 		if path, err := binary(); err == nil {
 			_ = os.RemoveAll(filepath.Dir(path))

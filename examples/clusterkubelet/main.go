@@ -26,6 +26,8 @@ import (
 	"github.com/podmill/podmill/server"
 	"github.com/podmill/podmill/staticpod"
 	"github.com/podmill/podmill/syncpod"
+	"github.com/podmill/podmill/volume"
+	"github.com/podmill/podmill/volume/csi"
 )
 
 func main() {
@@ -87,9 +89,11 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime c
 	}
 	m.Port = c.serving.bound()
 	var a *agent.Agent
+	var drivers *csi.Drivers
 	watch := &observer{
 		config: c, hardware: m, runtime: runtime, healthy: func() error { return a.Healthy() },
 		pressures: node.NewPressures(c.evictionHard, c.pressureTransition),
+		inUse:     func(ctx context.Context) []corev1.UniqueVolumeName { return inUse(ctx, drivers) },
 	}
 	self := node.New(apiserver.NewNodes(client), c.NodeName, watch.state, node.WithLabels(c.labels()), node.WithTaints(c.taints...))
 
@@ -107,11 +111,17 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime c
 	if err != nil {
 		return nil, err
 	}
+	storage := apiserver.NewCSI(client)
+	drivers, err = csi.New(c.Root, c.NodeName, csi.WithCluster(storage), csi.WithSecrets(objects), csi.WithServiceAccountTokens(objects), csi.WithInUse(self.Look))
+	if err != nil {
+		return nil, err
+	}
 	a, err = agent.New(runtime, c.Root, sources, append(append(cgroups, c.Options()...),
 		agent.WithStatusSink(mirrors),
 		agent.WithObjects(objects),
+		agent.WithVolumeOptions(volume.WithPlugins(drivers)),
 		agent.WithEvents(apiserver.NewEventRecorder(client)),
-		agent.WithAdmission(func() admission.Node { return c.admits(m, self, watch.down.Load()) }),
+		agent.WithAdmission(func() admission.Node { return c.admits(m, self, drivers, watch.down.Load()) }),
 		agent.WithNode(syncpod.Node{IPs: c.NodeIPs, MemoryBytes: m.Capacity.Memory().Value(), Allocatable: m.Capacity}),
 	)...)
 	if err != nil {
@@ -121,5 +131,5 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime c
 	if err != nil {
 		return nil, err
 	}
-	return []machine.Part{answer, c.shutdown(watch, self, a), a.Run, mirrors.Run, self.Run}, nil
+	return []machine.Part{answer, c.shutdown(watch, self, a), a.Run, mirrors.Run, drivers.Run, storage.Run, self.Run}, nil
 }

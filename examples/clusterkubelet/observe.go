@@ -24,6 +24,7 @@ type observer struct {
 	}
 	healthy   func() error // what is wrong with the agent
 	pressures *node.Pressures
+	inUse     func(ctx context.Context) []corev1.UniqueVolumeName
 	down      atomic.Bool // the node shuts down
 
 	images []corev1.ContainerImage
@@ -38,6 +39,7 @@ func (o *observer) state(ctx context.Context) node.State {
 	}
 	s := o.hardware
 	s.Images = o.listImages(ctx)
+	s.VolumesInUse = o.inUse(ctx)
 	s.Conditions = o.pressures.Conditions(o.config.Readings(), time.Now())
 	return o.config.State(ctx, s, o.runtime, o.healthy(), shutdown)
 }

@@ -112,9 +112,9 @@ func (d *Drivers) publishDrivers(ctx context.Context) {
 		cancel()
 		var again <-chan time.Time
 		if err != nil && ctx.Err() == nil {
-			logr.FromContextOrDiscard(ctx).Error(err, "the cluster is not told which CSI drivers there are")
+			logr.FromContextOrDiscard(ctx).Info("the cluster is not told yet which CSI drivers there are", "reason", err.Error())
 			again = time.After(pause)
-			pause = min(2*pause, maxPause)
+			pause = min(2*pause, askFor)
 		} else {
 			pause = minPause
 		}

@@ -267,6 +267,37 @@ func (a *API) WatchPods() (versions func(name string) []*corev1.Pod) {
 	}
 }
 
+// Raw sends an object, which may be nil, to a path below the API server, and puts what comes back into into, which may be nil. It reports whether there is such a thing. It is for
+// what lies in no namespace and in other groups.
+func (a *API) Raw(verb, path string, object, into any) bool {
+	a.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	request := a.core.Verb(verb).AbsPath(path).SetHeader("Accept", "application/json")
+	if object != nil {
+		body, err := json.Marshal(object)
+		if err != nil {
+			a.Fatal(err)
+		}
+		kind := "application/json"
+		if verb == "PATCH" {
+			kind = string(types.MergePatchType)
+		}
+		request = request.Body(body).SetHeader("Content-Type", kind)
+	}
+	data, err := request.Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		return false
+	}
+	if err == nil && into != nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		a.Fatalf("%s %s: %v: %s", verb, path, err, data)
+	}
+	return true
+}
+
 // Eventually waits for something to become true.
 func (a *API) Eventually(what string, is func() bool) {
 	a.Helper()
