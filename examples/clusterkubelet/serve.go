@@ -99,7 +99,9 @@ func (s *serving) serve(name string, handler http.Handler) (machine.Part, error)
 		if served.Shutdown(ending) != nil {
 			_ = served.Close()
 		}
-		_ = <-failed // that it was closed
+		if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve the node's API: %w", err)
+		}
 		return nil
 	}, nil
 }
