@@ -29,9 +29,8 @@ type Drivers struct {
 	registry registry
 	turns    turns
 
-	mu     sync.Mutex
-	known  map[volume.Place]known
-	staged map[string]bool // by the directory of the stage: by this process
+	mu    sync.Mutex
+	known map[volume.Place]known
 }
 
 // known is what this process remembers of a volume that is ready, beside what is on disk.
@@ -53,7 +52,7 @@ func New(root, nodeName string, opts ...Option) (*Drivers, error) {
 	case nodeName == "":
 		return nil, fmt.Errorf("CSI drivers need the name of their node: attachments are told apart by it")
 	}
-	d := &Drivers{layout: layout{root}, node: nodeName, known: map[volume.Place]known{}, staged: map[string]bool{}}
+	d := &Drivers{layout: layout{root}, node: nodeName, known: map[volume.Place]known{}}
 	d.opts.timeout = 2 * time.Minute
 	for _, opt := range opts {
 		opt(&d.opts)
@@ -122,24 +121,6 @@ func (d *Drivers) forget(p volume.Place) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.known, p)
-}
-
-// isStaged reports whether a volume that was staged still is. After a new start of the machine it is not.
-func (d *Drivers) isStaged(at stage) bool {
-	mounted, err := isMount(at.path)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return err == nil && mounted || d.staged[at.dir]
-}
-
-func (d *Drivers) setStaged(at stage, is bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if is {
-		d.staged[at.dir] = true
-	} else {
-		delete(d.staged, at.dir)
-	}
 }
 
 // Option changes a default of [Drivers].

@@ -37,7 +37,8 @@ func (w *mounting) stage(ctx context.Context, published map[string]string) error
 	}
 	at := w.layout.stage(w.record)
 	own, before := readRecord(at.dir)
-	if before == nil && own.State == ready && w.isStaged(at) {
+	// One that is no mount may have gone with the machine's last start: the driver is asked again, and that is harmless.
+	if mounted, err := isMount(at.path); before == nil && own.State == ready && err == nil && mounted {
 		return nil
 	}
 	own = w.record
@@ -61,7 +62,6 @@ func (w *mounting) stage(ctx context.Context, published map[string]string) error
 	if err != nil {
 		return err
 	}
-	w.setStaged(at, true)
 	own.State = ready
 	return own.write(at.dir)
 }

@@ -57,6 +57,12 @@ func (d *Drivers) unpublish(ctx context.Context, p volume.Place, own record) err
 	if err != nil {
 		return err
 	}
+	if own.State == ready { // for whoever finds it when this ends in between: it may be gone, or about to
+		own.State = asked
+		if err := own.write(p.Path()); err != nil {
+			return err
+		}
+	}
 	err = driver.call(ctx, "NodeUnpublishVolume", func(ctx context.Context, node csipb.NodeClient) error {
 		_, err := node.NodeUnpublishVolume(ctx, &csipb.NodeUnpublishVolumeRequest{VolumeId: own.VolumeHandle, TargetPath: target})
 		return err
@@ -76,16 +82,23 @@ func (d *Drivers) unpublish(ctx context.Context, p volume.Place, own record) err
 // unstage has the driver unstage a volume with the last pod that has it. except is the place of the one that does not count any more, if any.
 func (d *Drivers) unstage(ctx context.Context, own record, except string) error {
 	at := d.layout.stage(own)
-	_, err := readRecord(at.dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	staged, unreadable := readRecord(at.dir)
+	if errors.Is(unreadable, fs.ErrNotExist) {
 		return nil
 	}
-	if used, err2 := d.isUsed(own, except); err2 != nil || used {
-		return err2
+	if used, err := d.isUsed(own, except); err != nil || used {
+		return err
 	}
 	driver, err := d.find(own.DriverName)
 	if err != nil {
 		return err
+	}
+	// From here on it may be gone, in part or at any time: a pod that comes before that is certain has it staged again.
+	if unreadable == nil && staged.State == ready {
+		staged.State = asked
+		if err := staged.write(at.dir); err != nil {
+			return err
+		}
 	}
 	err = driver.call(ctx, "NodeUnstageVolume", func(ctx context.Context, node csipb.NodeClient) error {
 		_, err := node.NodeUnstageVolume(ctx, &csipb.NodeUnstageVolumeRequest{VolumeId: own.VolumeHandle, StagingTargetPath: at.path})
@@ -94,7 +107,6 @@ func (d *Drivers) unstage(ctx context.Context, own record, except string) error 
 	if err != nil {
 		return err
 	}
-	d.setStaged(at, false)
 	return removeStage(at)
 }
 

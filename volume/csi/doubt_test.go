@@ -1,0 +1,69 @@
+package csi
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// While it is not certain that a volume was unstaged the next pod has it staged again: it would get an empty directory of the node's disk in the volume's place.
+func TestAPodAfterAnUnstageInDoubt(t *testing.T) {
+	for _, fault := range []string{"hang-after", "crash-after", "fail Internal busy"} {
+		t.Run(fault, func(t *testing.T) {
+			r := started(t, nil, WithTimeout(2*time.Second))
+			data := r.bind()
+			must(t, os.WriteFile(filepath.Join(data, "file"), nil, 0o600))
+			first, second := persistent("first"), persistent("second")
+			r.mount(first)
+			r.driver.Fault("NodeUnstageVolume", fault)
+			if err := r.UnmountVolumes(t.Context(), first.UID); err == nil {
+				t.Fatal("it is certain")
+			}
+			r.driver.Fault("", "")
+			if fault == "crash-after" {
+				r.driver.Crashed()
+				r.driver.Start()
+			}
+			if _, err := os.Stat(filepath.Join(r.mount(second), "file")); err != nil {
+				t.Errorf("the second pod has another directory: %v", err)
+			}
+			if n := len(r.driver.Calls("NodeStageVolume")); n != 2 {
+				t.Errorf("it was staged %d times", n)
+			}
+			r.unmount(first)
+			if _, err := os.Stat(filepath.Join(data, "file")); err != nil || len(r.driver.Calls("NodeUnstageVolume")) != 1 {
+				t.Errorf("it is taken away from the second: %v, %v", err, r.driver.Calls("NodeUnstageVolume"))
+			}
+			r.unmount(second)
+		})
+	}
+}
+
+// The agent is killed while a driver takes a volume away, and the pod comes back, as one of a file does: it is published again before containers start, and not taken for ready.
+func TestAPodThatComesBackWhileItsVolumeIsTakenAway(t *testing.T) {
+	for name, pod := range map[string]*corev1.Pod{"inline": inline("a"), "persistent": persistent("a")} {
+		t.Run(name, func(t *testing.T) {
+			r := started(t, nil)
+			r.bind()
+			r.mount(pod)
+			r.driver.Fault("NodeUnpublishVolume", "hang")
+			ctx, kill := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer kill()
+			if err := r.UnmountVolumes(ctx, pod.UID); err == nil {
+				t.Fatal("it is taken away")
+			}
+			r.driver.Fault("", "")
+			r.restart()
+			r.registered()
+			r.mount(pod)
+			if n := len(r.driver.Calls("NodePublishVolume")); n != 2 {
+				t.Errorf("it was published %d times", n)
+			}
+			r.unmount(pod)
+		})
+	}
+}
