@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,5 +66,19 @@ func TestAPodThatComesBackWhileItsVolumeIsTakenAway(t *testing.T) {
 			}
 			r.unmount(pod)
 		})
+	}
+}
+
+// A driver that publishes a volume and then refuses is asked to unpublish it: before it is unstaged, and so that the pod can go.
+func TestADriverThatRefusesWhatItHasPublished(t *testing.T) {
+	r := started(t, nil)
+	r.bind()
+	pod := persistent("a")
+	r.driver.Fault("NodePublishVolume", "fail-after Internal its mode cannot be changed")
+	r.notReady(pod)
+	r.driver.Fault("", "")
+	r.unmount(pod)
+	if calls := r.asked(); !strings.HasSuffix(calls, "NodePublishVolume NodeUnpublishVolume NodeUnstageVolume") {
+		t.Errorf("the driver was asked for %s", calls)
 	}
 }

@@ -50,8 +50,8 @@ func (d *driver) call(ctx context.Context, name string, do func(ctx context.Cont
 	}
 }
 
-// isFinal reports that a driver has refused a call, and has done nothing nor will: after any other error it may have, or may still be at it. The rule
-// is the kubelet's.
+// isFinal reports that a driver has refused a call and does nothing any more; what it has done it should have undone. After any other error it may still be at it. The rule is
+// the kubelet's.
 func isFinal(err error) bool {
 	switch status.Code(err) {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted:

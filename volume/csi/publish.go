@@ -93,7 +93,7 @@ func (w *mounting) publish(ctx context.Context, published map[string]string) err
 		})
 		return err
 	})
-	if err != nil && first && isFinal(err) {
+	if err != nil && first && isFinal(err) && removeEmpty(w.target()) == nil { // else it has left something, and may have published
 		w.State = waiting
 		return errors.Join(err, w.write(w.mount.Path()))
 	}

@@ -166,7 +166,8 @@ func (d *Driver) Volumes() (ids []string) {
 	return ids
 }
 
-// Fault has calls of that name go wrong from now on: "hang", "hang-after", "crash", "crash-after", "nothing", "file", "link", "elsewhere", or "fail CODE message". Empty is none.
+// Fault has calls of that name go wrong from now on: "hang", "hang-after", "crash", "crash-after", "nothing", "file", "link", "elsewhere", "fail CODE message" or
+// "fail-after CODE message". Empty is none.
 func (d *Driver) Fault(call, fault string) {
 	d.Helper()
 	data, err := json.Marshal(map[string]string{call: fault})

@@ -44,6 +44,9 @@ func (d *driver) intercept(ctx context.Context, request any, info *grpc.UnarySer
 		return nil, ctx.Err()
 	case "crash-after":
 		os.Exit(3)
+	case "fail-after":
+		code, message, _ := strings.Cut(argument, " ")
+		return nil, status.Error(codeOf(code), message)
 	}
 	return answer, err
 }
