@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // While it is not certain that a volume was unstaged the next pod has it staged again: it would get an empty directory of the node's disk in the volume's place.
@@ -81,4 +82,35 @@ func TestADriverThatRefusesWhatItHasPublished(t *testing.T) {
 	if calls := r.asked(); !strings.HasSuffix(calls, "NodePublishVolume NodeUnpublishVolume NodeUnstageVolume") {
 		t.Errorf("the driver was asked for %s", calls)
 	}
+}
+
+// A claim is made anew, of a PersistentVolume of the same name, while the block device that it had before is still staged. The new one waits, and is not given the old one.
+func TestABlockDeviceWhosePlaceIsTaken(t *testing.T) {
+	r := started(t, nil)
+	block := func(pv *corev1.PersistentVolume) { pv.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) }
+	device := func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].VolumeMounts = nil
+		pod.Spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}}
+	}
+	r.bind(block)
+	first, second := persistent("first", device), persistent("second", device)
+	r.mount(first)
+	r.driver.Fault("NodeUnstageVolume", "fail Internal busy")
+	if err := r.UnmountVolumes(t.Context(), first.UID); err == nil {
+		t.Fatal("it is unstaged")
+	}
+	r.driver.Volume("vol2")
+	r.bind(block, func(pv *corev1.PersistentVolume) { pv.Spec.CSI.VolumeHandle = "vol2" })
+	if why := r.notReady(second); !strings.Contains(why, "volume vol1 of CSI driver csi.test is still staged in its place, and goes when that driver unstages it") {
+		t.Error(why)
+	}
+	r.unmount(second) // neither waits for the other
+	r.notReady(second)
+	r.driver.Fault("", "")
+	r.unmount(first)
+	r.mount(second)
+	if got := r.request("NodeStageVolume"); !strings.Contains(got, `"volume_id": "vol2"`) {
+		t.Errorf("staged: %s", got)
+	}
+	r.unmount(second)
 }

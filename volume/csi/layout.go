@@ -120,6 +120,11 @@ const (
 
 const block = "Block"
 
+// isOf reports that a record is of the same volume as another. Block devices of one PersistentVolume's name are staged in one place, one after the other.
+func (r record) isOf(other record) bool {
+	return r.DriverName == other.DriverName && r.VolumeHandle == other.VolumeHandle
+}
+
 func (r record) isBlock() bool { return r.VolumeMode == block }
 
 // readRecord returns the record in a directory.

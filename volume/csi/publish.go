@@ -37,6 +37,9 @@ func (w *mounting) stage(ctx context.Context, published map[string]string) error
 	}
 	at := w.layout.stage(w.record)
 	own, before := readRecord(at.dir)
+	if before == nil && !own.isOf(w.record) {
+		return fmt.Errorf("volume %s of CSI driver %s is still staged in its place, and goes when that driver unstages it", own.VolumeHandle, own.DriverName)
+	}
 	// One that is no mount may have gone with the machine's last start: the driver is asked again, and that is harmless.
 	if mounted, err := isMount(at.path); before == nil && own.State == ready && err == nil && mounted {
 		return nil

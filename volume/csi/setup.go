@@ -39,7 +39,7 @@ func (d *Drivers) SetUp(ctx context.Context, m volume.Mount) (podmill.Volume, er
 		before = record{State: waiting}
 	case err != nil:
 		before = record{State: asked} // all is done again
-	case before.DriverName != w.DriverName || before.VolumeHandle != w.VolumeHandle:
+	case !before.isOf(w.record):
 		return podmill.Volume{}, fmt.Errorf("volume %s of CSI driver %s is in its place, which goes with the pod: delete the pod", before.VolumeHandle, before.DriverName)
 	}
 	if before.State == ready && w.holds() {

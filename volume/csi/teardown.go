@@ -83,7 +83,7 @@ func (d *Drivers) unpublish(ctx context.Context, p volume.Place, own record) err
 func (d *Drivers) unstage(ctx context.Context, own record, except string) error {
 	at := d.layout.stage(own)
 	staged, unreadable := readRecord(at.dir)
-	if errors.Is(unreadable, fs.ErrNotExist) {
+	if errors.Is(unreadable, fs.ErrNotExist) || unreadable == nil && !staged.isOf(own) {
 		return nil
 	}
 	if used, err := d.isUsed(own, except); err != nil || used {
@@ -114,7 +114,7 @@ func (d *Drivers) unstage(ctx context.Context, own record, except string) error 
 func (d *Drivers) isUsed(own record, except string) (used bool, err error) {
 	at := d.layout.stage(own)
 	err = d.layout.eachRecord(func(dir string, r record, unreadable error) {
-		same := unreadable == nil && d.layout.stage(r) == at || unreadable != nil && filepath.Base(dir) == own.SpecVolID
+		same := unreadable == nil && d.layout.stage(r) == at && r.isOf(own) || unreadable != nil && filepath.Base(dir) == own.SpecVolID
 		used = used || same && dir != except
 	})
 	return used, err
