@@ -91,8 +91,11 @@ func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 	return absent(err)
 }
 
+// overdue is how long a runtime may take to end a command whose time is over.
+const overdue = 10 * time.Second
+
 // Exec runs a command in a container. The runtime is told how long ctx lasts, so that it ends the command, too; the call goes on while it does,
-// at most for the client's timeout. Cut short in the moment when it starts a command, a runtime may leave it running for good.
+// ten seconds at most. Cut short in the moment when it starts a command, a runtime may leave it running for good.
 func (c *Client) Exec(ctx context.Context, containerID string, command []string) (*podmill.ExecResult, error) {
 	request := &runtimeapi.ExecSyncRequest{ContainerId: containerID, Cmd: command}
 	deadline, ok := ctx.Deadline()
@@ -100,7 +103,7 @@ func (c *Client) Exec(ctx context.Context, containerID string, command []string)
 		return c.execSync(ctx, request)
 	}
 	request.Timeout = max(1, int64(math.Ceil(time.Until(deadline).Seconds())))
-	longer, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(c.opts.timeout))
+	longer, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(overdue))
 	type outcome struct {
 		result *podmill.ExecResult
 		err    error
