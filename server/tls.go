@@ -35,9 +35,10 @@ func TLSConfig(certificate, key, clientCA string) (*tls.Config, error) {
 type tlsFiles struct {
 	certificate, key, clientCA string
 
-	mu     sync.Mutex
-	seen   [3]os.FileInfo // as they were before they were read last
-	config *tls.Config    // of what could be used last
+	mu        sync.Mutex
+	seen      [3]os.FileInfo // as they were before they were read last with success
+	config    *tls.Config    // of what could be used last
+	complaint string         // about those that could not be
 }
 
 // current returns the configuration of what the files hold now.
@@ -49,13 +50,15 @@ func (f *tlsFiles) current(ctx context.Context) *tls.Config {
 		if same(now[i], f.seen[i]) {
 			continue
 		}
-		f.seen = now
 		config, err := f.load()
-		if err != nil {
-			logr.FromContextOrDiscard(ctx).Error(err, "the server goes on with the certificates that it had")
+		if err == nil {
+			f.config, f.seen, f.complaint = config, now, ""
 			break
 		}
-		f.config = config
+		if err.Error() != f.complaint { // files that were there may be well, and only reading them failed: they are tried again
+			f.complaint = err.Error()
+			logr.FromContextOrDiscard(ctx).Error(err, "the server goes on with the certificates that it had")
+		}
 		break
 	}
 	return f.config
