@@ -194,6 +194,7 @@ func watch(ctx context.Context, a *agent.Agent, news <-chan struct{}, exitAfter 
 		case <-ctx.Done():
 			return nil
 		case <-over:
+			pods, synced = a.Pods()
 			t.final(pods)
 			exit()
 			switch {

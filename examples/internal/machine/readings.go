@@ -27,11 +27,23 @@ func (f *Flags) Readings() map[node.Signal]node.Reading {
 			all[node.NodefsInodesFree], all[node.ImagefsInodesFree] = inodes, inodes
 		}
 	}
-	var info unix.Sysinfo_t
-	if limit, err := strconv.ParseInt(firstLine("/proc/sys/kernel/pid_max"), 10, 64); err == nil && unix.Sysinfo(&info) == nil {
-		all[node.PIDAvailable] = node.Reading{Available: limit - int64(info.Procs), Capacity: limit}
+	if limit, used := pids(); limit > 0 && used > 0 {
+		all[node.PIDAvailable] = node.Reading{Available: limit - used, Capacity: limit}
 	}
 	return all
+}
+
+// pids returns how many processes and threads there may be, and how many there are. Not by sysinfo(2), which counts them in 16 bits.
+func pids() (limit, used int64) {
+	limit, _ = strconv.ParseInt(firstLine("/proc/sys/kernel/pid_max"), 10, 64)
+	if threads, err := strconv.ParseInt(firstLine("/proc/sys/kernel/threads-max"), 10, 64); err == nil {
+		limit = min(limit, threads)
+	}
+	if fields := strings.Fields(firstLine("/proc/loadavg")); len(fields) > 3 {
+		_, threads, _ := strings.Cut(fields[3], "/")
+		used, _ = strconv.ParseInt(threads, 10, 64)
+	}
+	return limit, used
 }
 
 // meminfo returns what the kernel says of its memory, in bytes.
