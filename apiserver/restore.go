@@ -95,7 +95,12 @@ func (s *StatusSink) takeDoubts() []*corev1.Pod {
 func (s *StatusSink) again(ctx context.Context, pod *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	r := s.record(pod)
+	s.mu.Lock()
+	r := s.records[pod.UID]
+	s.mu.Unlock()
+	if r == nil {
+		return nil // it has been finished with
+	}
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	s.mu.Lock()
