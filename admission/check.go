@@ -18,7 +18,7 @@ type Node struct {
 	Name        string
 	Labels      map[string]string
 	Taints      []corev1.Taint
-	Allocatable corev1.ResourceList // with the number of pods; what is not in it is not bounded, but for extended resources there is none
+	Allocatable corev1.ResourceList // with the number of pods; what is not in it is not bounded
 	OS          string              // as in GOOS
 	// ShuttingDown says that the machine goes down: no pod is taken any more, a critical one neither.
 	ShuttingDown bool

@@ -90,6 +90,7 @@ func (g *Gate) admit(pod *corev1.Pod) (victims []*corev1.Pod, rejection *Rejecti
 	known := g.admitted[pod.UID]
 	switch {
 	case known != nil:
+		g.deferred = slices.DeleteFunc(g.deferred, func(o *corev1.Pod) bool { return o.UID == pod.UID && keeping(pod, o) != pod }) // it wants something else now
 		g.admitted[pod.UID] = &guest{pod: keeping(pod, known.pod), yields: known.yields && !known.leaving}
 		return nil, nil
 	case over(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning:

@@ -78,6 +78,23 @@ func TestResizesShareTheNode(t *testing.T) {
 	r.want(t, "resize one ")
 }
 
+// A resize that waits for room and is taken back is not given later: nobody would have the room.
+func TestAResizeThatIsTakenBack(t *testing.T) {
+	r := newRig("4")
+	small := asking("web", "1")
+	r.Gate.Update(small)
+	r.Gate.Update(asking("other", "3"))
+	large := asking("web", "3")
+	r.Gate.Update(large)
+	r.resize(small, large)
+	r.Gate.Update(small)
+	r.Gate.Remove(podmilltest.Pod("x/other").UID)
+	r.known[podmilltest.Pod("x/other").UID] = false
+	r.Gate.Freed()
+	r.Gate.Update(asking("third", "3"))
+	r.want(t, "update web", "update other", "update web", "resize web Deferred", "update web", "remove", "update third")
+}
+
 // B016: after a restart a pod that runs counts with what it was allocated, which its status says, whatever its spec asks for.
 func TestARestartCountsWhatWasAllocated(t *testing.T) {
 	r := newRig("4")
