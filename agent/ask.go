@@ -134,27 +134,39 @@ func (a *Agent) running(ctx context.Context, namespace, pod, container string) (
 
 // instances returns a pod, and what the runtime holds of one of its containers, the newest first.
 func (a *Agent) instances(ctx context.Context, namespace, pod, container string) (*corev1.Pod, []podmill.Container, error) {
+	p := a.named(namespace, pod)
+	switch {
+	case p == nil:
+		return nil, nil, fmt.Errorf("pod %s/%s: %w", namespace, pod, podmill.ErrNotFound)
+	case !has(p, container):
+		return nil, nil, fmt.Errorf("container %s of pod %s/%s: %w", container, namespace, pod, podmill.ErrNotFound)
+	}
+	seen, err := a.eyes.Observe(ctx, p.UID, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []podmill.Container
+	for _, c := range seen.Containers {
+		if c.Name == container {
+			found = append(found, c)
+		}
+	}
+	return p, found, nil
+}
+
+// named returns the pod of a name, nil if there is none. Of several it is the one that is wanted: the others are on their way out.
+func (a *Agent) named(namespace, name string) (found *corev1.Pod) {
 	pods, _ := a.Pods()
 	for _, p := range pods {
-		if p.Namespace != namespace || p.Name != pod {
+		if p.Namespace != namespace || p.Name != name {
 			continue
 		}
-		if !has(p, container) {
-			return nil, nil, fmt.Errorf("container %s of pod %s/%s: %w", container, namespace, pod, podmill.ErrNotFound)
+		if _, wanted := a.loop.Pod(p.UID); wanted {
+			return p
 		}
-		seen, err := a.eyes.Observe(ctx, p.UID, false)
-		if err != nil {
-			return nil, nil, err
-		}
-		var found []podmill.Container
-		for _, c := range seen.Containers {
-			if c.Name == container {
-				found = append(found, c)
-			}
-		}
-		return p, found, nil
+		found = p
 	}
-	return nil, nil, fmt.Errorf("pod %s/%s: %w", namespace, pod, podmill.ErrNotFound)
+	return found
 }
 
 // has reports whether a pod has a container of that name, of whatever kind.

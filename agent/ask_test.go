@@ -84,3 +84,21 @@ func TestTheLogOfAPodThatIsOver(t *testing.T) {
 		}
 	})
 }
+
+// Of two pods of one name the one that is wanted is asked, however long the other takes to go.
+func TestOfOneNameTheWantedPodIsAsked(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := Pod("web", static, Container("server", "busybox:1", func(c *corev1.Container) { c.Command = ShellCommands().Stubborn(time.Hour) }))
+		w.start()
+		w.file.Replace(first)
+		w.pass(time.Second)
+		second := Pod("web", static, Container("server", "busybox:1"), func(pod *corev1.Pod) { pod.UID = "another" })
+		w.file.Replace(second)
+		w.pass(2 * time.Second)
+		for range 20 { // the order of pods is that of a map
+			if path, _, err := w.agent.Log(t.Context(), "default", "web", "server", false); err == nil && !strings.Contains(path, "another") {
+				t.Fatalf("the log is %s", path)
+			}
+		}
+	})
+}
