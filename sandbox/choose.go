@@ -13,7 +13,7 @@ import (
 //
 // One ready sandbox is used, whatever dead ones lie beside it. Several cannot be told apart: containers may run in each of them, so
 // that all have to make way.
-func choose(pod *corev1.Pod, handler string, seen *podmill.RuntimePod) (current *podmill.Sandbox, attempt uint32, why string) {
+func choose(pod *corev1.Pod, seen *podmill.RuntimePod) (current *podmill.Sandbox, attempt uint32, why string) {
 	if seen == nil || len(seen.Sandboxes) == 0 {
 		return nil, 0, "there is no sandbox"
 	}
@@ -32,7 +32,7 @@ func choose(pod *corev1.Pod, handler string, seen *podmill.RuntimePod) (current 
 	case ready > 1:
 		why = fmt.Sprintf("%d sandboxes are ready", ready)
 	default:
-		why = misfit(pod, handler, current)
+		why = misfit(pod, current)
 	}
 	if why != "" {
 		return nil, attempt, why
@@ -40,9 +40,9 @@ func choose(pod *corev1.Pod, handler string, seen *podmill.RuntimePod) (current 
 	return current, current.Attempt, ""
 }
 
-// misfit says why a ready sandbox is not one for the pod, nothing if it is. A handler that the runtime does not tell, or that is its
-// default, is not compared: a sandbox must not be made anew for what would be no different the next time.
-func misfit(pod *corev1.Pod, handler string, s *podmill.Sandbox) string {
+// misfit says why a ready sandbox is not one for the pod, nothing if it is. Another handler of its RuntimeClass is no reason: a class
+// that is made anew is for pods that are.
+func misfit(pod *corev1.Pod, s *podmill.Sandbox) string {
 	switch {
 	case s.HostNetwork && !pod.Spec.HostNetwork:
 		return "the sandbox is in the host's network and the pod is not"
@@ -50,8 +50,6 @@ func misfit(pod *corev1.Pod, handler string, s *podmill.Sandbox) string {
 		return "the pod is in the host's network and the sandbox is not"
 	case !s.HostNetwork && len(s.IPs) == 0:
 		return "the sandbox has no address"
-	case handler != "" && s.RuntimeHandler != "" && handler != s.RuntimeHandler:
-		return fmt.Sprintf("the runtime handler was %q and is %q", s.RuntimeHandler, handler)
 	}
 	return ""
 }

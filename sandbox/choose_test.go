@@ -30,7 +30,6 @@ func TestChoose(t *testing.T) {
 	inTwoHours := func(s *podmill.Sandbox) { s.CreatedAt = time.Now().Add(2 * time.Hour) }
 	for name, tc := range map[string]struct {
 		host    bool
-		handler string
 		seen    []podmill.Sandbox
 		current string // the ID, empty for none
 		attempt uint32
@@ -49,17 +48,14 @@ func TestChoose(t *testing.T) {
 		"host network":                {host: true, seen: []podmill.Sandbox{ready(0, onHost)}, current: "a", attempt: 0},
 		"pod moved to the host":       {host: true, seen: []podmill.Sandbox{ready(0)}, attempt: 1, why: "the pod is in the host's network and the sandbox is not"},
 		"pod moved from the host":     {seen: []podmill.Sandbox{ready(0, onHost)}, attempt: 1, why: "the sandbox is in the host's network and the pod is not"},
-		"same handler":                {handler: "runsc", seen: []podmill.Sandbox{ready(0, runsc)}, current: "a", attempt: 0},
-		"other handler":               {handler: "kata", seen: []podmill.Sandbox{ready(0, runsc)}, attempt: 1, why: `the runtime handler was "runsc" and is "kata"`},
-		"runtime tells no handler":    {handler: "kata", seen: []podmill.Sandbox{ready(0)}, current: "a", attempt: 0},
-		"runtime names its default":   {seen: []podmill.Sandbox{ready(0, runsc)}, current: "a", attempt: 0},
+		"of some handler":             {seen: []podmill.Sandbox{ready(0, runsc)}, current: "a", attempt: 0},
 		"dead ones need not fit":      {seen: []podmill.Sandbox{ready(1), dead(0, onHost, runsc)}, current: "b", attempt: 1},
 		"dead ones have no addresses": {seen: []podmill.Sandbox{ready(1), dead(0, noAddress)}, current: "b", attempt: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod("web")
 			pod.Spec.HostNetwork = tc.host
-			current, attempt, why := choose(pod, tc.handler, &podmill.RuntimePod{Sandboxes: tc.seen})
+			current, attempt, why := choose(pod, &podmill.RuntimePod{Sandboxes: tc.seen})
 			id := ""
 			if current != nil {
 				id = current.ID
@@ -69,7 +65,7 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
-	if current, attempt, _ := choose(newPod("web"), "", nil); current != nil || attempt != 0 {
+	if current, attempt, _ := choose(newPod("web"), nil); current != nil || attempt != 0 {
 		t.Errorf("nothing seen: got %v, %d", current, attempt)
 	}
 }
@@ -89,7 +85,7 @@ func TestChooseConverges(t *testing.T) {
 			used[attempt] = true
 		}
 		pod := &corev1.Pod{}
-		current, attempt, why := choose(pod, "", seen)
+		current, attempt, why := choose(pod, seen)
 		if (current == nil) != (why != "") {
 			t.Fatalf("current %v, why %q", current, why)
 		}
@@ -103,7 +99,7 @@ func TestChooseConverges(t *testing.T) {
 			seen.Sandboxes[i].Ready = false
 		}
 		seen.Sandboxes = append(seen.Sandboxes, ready(attempt))
-		if current, _, why = choose(pod, "", seen); current == nil || current.Attempt != attempt {
+		if current, _, why = choose(pod, seen); current == nil || current.Attempt != attempt {
 			t.Fatalf("the new sandbox is not used: %s", why)
 		}
 	})

@@ -60,7 +60,7 @@ func TestGhostsAreNeverChosen(t *testing.T) {
 		if len(seen.Sandboxes) > 0 && len(gone) == len(seen.Sandboxes) {
 			t.Fatal("nothing is left of the pod")
 		}
-		current, _, _ := choose(newPod("web"), "", seen)
+		current, _, _ := choose(newPod("web"), seen)
 		for _, id := range gone {
 			if current != nil && current.ID == id {
 				t.Fatalf("%s is in use", id)

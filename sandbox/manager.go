@@ -41,8 +41,7 @@ func New(runtime Runtime, opts ...Option) *Manager {
 // why. seen may be nil. It does not ask whether the pod needs a sandbox: one that has ended does not. A pod that runs has its ports of the node.
 func (m *Manager) Choose(pod *corev1.Pod, seen *podmill.RuntimePod) (current *podmill.Sandbox, attempt uint32, why string) {
 	// A class that is not known any more is Spec's to refuse. It is no reason to take away a sandbox that runs.
-	handler, _ := handlerOf(pod, m.opts.handlers)
-	current, attempt, why = choose(pod, handler, seen)
+	current, attempt, why = choose(pod, seen)
 	if current != nil {
 		_ = m.ports.take(pod, func() []*corev1.Pod { return nil }) // whoever came first has them
 	}

@@ -259,26 +259,16 @@ func TestNoSandboxForAnEndedPod(t *testing.T) {
 	wantCalls(t, f.calls)
 }
 
-// TestChooseKeepsAnUnknownClass shows that a class that was deleted takes no running sandbox with it, while a changed one does.
-func TestChooseKeepsAnUnknownClass(t *testing.T) {
-	handler, known := "runsc", true
-	m := New(&fake{}, WithRuntimeClasses(func(string) (string, error) {
-		if !known {
-			return "", podmill.ErrNotFound
-		}
-		return handler, nil
+// TestChooseAsksForNoClass shows that a class that was deleted, or made anew with another handler, takes no running sandbox with it.
+func TestChooseAsksForNoClass(t *testing.T) {
+	m := New(&fake{}, WithRuntimeClasses(func(class string) (string, error) {
+		t.Errorf("asked for the handler of %s", class)
+		return "kata", nil
 	}))
 	pod := newPod("web")
 	pod.Spec.RuntimeClassName = new("sandboxed")
 	seen := &podmill.RuntimePod{Sandboxes: []podmill.Sandbox{ready(0, func(s *podmill.Sandbox) { s.RuntimeHandler = "runsc" })}}
-	for _, tc := range []struct {
-		handler string
-		known   bool
-		keep    bool
-	}{{"runsc", true, true}, {"", false, true}, {"kata", true, false}} {
-		handler, known = tc.handler, tc.known
-		if current, _, why := m.Choose(pod, seen); (current != nil) != tc.keep {
-			t.Errorf("%+v: got %v, %q", tc, current, why)
-		}
+	if current, _, why := m.Choose(pod, seen); current == nil {
+		t.Errorf("it is made anew: %s", why)
 	}
 }
