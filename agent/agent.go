@@ -131,7 +131,9 @@ func (a *Agent) wire(root string) error {
 		handOpts = append(handOpts, syncpod.WithServices(services))
 	}
 	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
-		handOpts = append(handOpts, syncpod.WithOverhead(func(pod *corev1.Pod) corev1.ResourceList { return overhead(classes, pod) }))
+		handOpts = append(handOpts, syncpod.WithOverhead(func(ctx context.Context, pod *corev1.Pod) (corev1.ResourceList, error) {
+			return overhead(ctx, classes, pod)
+		}))
 	}
 	if o.cgroups != nil {
 		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))

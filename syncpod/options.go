@@ -28,7 +28,7 @@ type options struct {
 	prober        Prober
 	refused       func(pod *corev1.Pod) string
 	room          func(has, wants *corev1.Pod) (reason, message string)
-	overhead      func(pod *corev1.Pod) corev1.ResourceList
+	overhead      func(ctx context.Context, pod *corev1.Pod) (corev1.ResourceList, error)
 	maxBackoff    time.Duration
 	node          Node
 	observer      Observer
@@ -105,8 +105,8 @@ func WithRoom(room func(has, wants *corev1.Pod) (reason, message string)) Option
 }
 
 // WithOverhead says what a pod's sandbox needs beside its containers where its spec does not say that, as an API server would have it by the pod's RuntimeClass; nil is
-// nothing. The func returns soon: a sync waits for it. Without it a pod without spec.overhead has none.
-func WithOverhead(overhead func(pod *corev1.Pod) corev1.ResourceList) Option {
+// nothing. An error ends the sync, which is tried again: a pod that runs must not shrink because nobody could be asked. Without it a pod without spec.overhead has none.
+func WithOverhead(overhead func(ctx context.Context, pod *corev1.Pod) (corev1.ResourceList, error)) Option {
 	return func(o *options) { o.overhead = overhead }
 }
 

@@ -29,7 +29,10 @@ type sizing struct {
 
 // size returns the pod with what is allocated of the CPU and memory that it asks for.
 func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.Pod, error) {
-	pod = s.withOverhead(pod)
+	pod, err := s.withOverhead(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
 	m.wanted = pod
 	if over(pod) {
 		return pod, nil
@@ -39,7 +42,15 @@ func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.
 		if err != nil {
 			return nil, err
 		}
-		m.given = resources.Resized(pod, func(c *corev1.Container) (corev1.ResourceRequirements, bool) { return m.keeper.allocated(c.Name, seen) })
+		kept := false
+		m.given = resources.Resized(pod, func(c *corev1.Container) (size corev1.ResourceRequirements, ok bool) {
+			size, ok = m.keeper.allocated(c.Name, seen)
+			kept = kept || ok
+			return size, ok
+		})
+		if kept && s.room != nil {
+			s.room(m.given, m.given) // it counts, also if the agent ended before a status said so
+		}
 	}
 	given := resources.Resized(pod, func(c *corev1.Container) (size corev1.ResourceRequirements, ok bool) {
 		if had := resources.Container(m.given, c.Name); had != nil {
@@ -70,17 +81,17 @@ func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.
 }
 
 // withOverhead returns the pod with what its sandbox needs, where its spec does not say.
-func (s *Syncer) withOverhead(pod *corev1.Pod) *corev1.Pod {
+func (s *Syncer) withOverhead(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	if s.overhead == nil || pod.Spec.RuntimeClassName == nil || pod.Spec.Overhead != nil {
-		return pod
+		return pod, nil
 	}
-	needs := s.overhead(pod)
-	if len(needs) == 0 {
-		return pod
+	needs, err := s.overhead(ctx, pod)
+	if err != nil || len(needs) == 0 {
+		return pod, err
 	}
 	with := *pod
 	with.Spec.Overhead = needs
-	return &with
+	return &with, nil
 }
 
 // withoutRoom returns why a pod cannot have what it wants in place of what it was given; nothing if it can.

@@ -286,11 +286,14 @@ func TestAResizeBelowWhatIsUsed(t *testing.T) {
 func TestOverheadOfARuntimeClass(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		seen := ""
-		r.restart(syncpod.WithOverhead(func(pod *corev1.Pod) corev1.ResourceList {
-			if *pod.Spec.RuntimeClassName == "none" {
-				return nil
+		r.restart(syncpod.WithOverhead(func(_ context.Context, pod *corev1.Pod) (corev1.ResourceList, error) {
+			switch *pod.Spec.RuntimeClassName {
+			case "none":
+				return nil, nil
+			case "away":
+				return nil, errors.New("no answer")
 			}
-			return corev1.ResourceList{"memory": resource.MustParse("64Mi")}
+			return corev1.ResourceList{"memory": resource.MustParse("64Mi")}, nil
 		}), syncpod.WithCgroups(overheads{&seen}))
 		class := func(name string) podmilltest.PodOption {
 			return func(pod *corev1.Pod) { pod.Spec.RuntimeClassName = &name }
@@ -307,6 +310,10 @@ func TestOverheadOfARuntimeClass(t *testing.T) {
 		} {
 			r.mustSync(tc.pod)
 			r.want(tc.pod.Name, seen, tc.want)
+		}
+		seen = ""
+		if _, err := r.SyncPod(t.Context(), podmilltest.Pod("shop/away", podmilltest.Container("web", "img:1"), class("away"))); err == nil || seen != "" {
+			t.Errorf("a pod whose overhead nobody could tell has a cgroup for %q (%v)", seen, err)
 		}
 	})
 }

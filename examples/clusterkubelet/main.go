@@ -105,7 +105,7 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime c
 		check := staticpod.WithCheck(func(pod *corev1.Pod) field.ErrorList {
 			return append(apiserver.ValidateStatic(pod), a.Refused(pod)...)
 		})
-		sources = append(sources, mirrors.Follow(staticpod.NewDirectory(c.manifestPath, c.NodeName, check)))
+		sources = append(sources, objects.Follow(mirrors.Follow(staticpod.NewDirectory(c.manifestPath, c.NodeName, check)))) // their RuntimeClasses
 	}
 	cgroups, err := c.Cgroups(ctx, "", runtime)
 	if err != nil {
