@@ -78,19 +78,13 @@ func (n *Nodes) LabelNode(ctx context.Context, labels map[string]string) (*corev
 	return n.patch(ctx, map[string]any{"metadata": map[string]any{"labels": labels}})
 }
 
-// UpdateNodeStatus makes a node's own part of the status what status says: conditions that it does not name stay, as do resources that somebody else
-// advertises, and the volumes that a controller attaches.
+// UpdateNodeStatus makes a node's own part of the status what status says; what it does not say is removed. Conditions that it does not name stay, as do resources
+// that somebody else advertises, and the volumes that a controller attaches.
 func (n *Nodes) UpdateNodeStatus(ctx context.Context, status *corev1.NodeStatus) (*corev1.Node, error) {
-	part, err := fieldsOf(status)
+	part, err := nodeStatusPatch(status)
 	if err != nil {
-		return nil, fmt.Errorf("encode status of node %s: %w", n.client.node, err)
+		return nil, fmt.Errorf("node %s: %w", n.client.node, err)
 	}
-	delete(part, "volumesAttached")
-	if len(status.VolumesInUse) == 0 {
-		part["volumesInUse"] = nil // else those from before would stay
-	}
-	addresses, _ := part["addresses"].([]any)
-	part["addresses"] = append([]any{map[string]any{"$patch": "replace"}}, addresses...) // of one type there may be several
 	return n.patch(ctx, map[string]any{"status": part}, "status")
 }
 

@@ -191,3 +191,26 @@ func TestALeaseIsRenewed(t *testing.T) {
 		t.Errorf("creating it again: %v, want ErrConflict", err)
 	}
 }
+
+// What a node's status does not say any more is gone from the API, for which it need not be written twice.
+func TestANodeTakesBackWhatItSaid(t *testing.T) {
+	api := testapi.New(t)
+	nodes := apiserver.NewNodes(newClient(t, api.NodeConfig, api.Node))
+	if _, err := nodes.CreateNode(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: api.Node}}); err != nil {
+		t.Fatal(err)
+	}
+	yes, bytes := true, int64(1)
+	full := &corev1.NodeStatus{
+		Images: []corev1.ContainerImage{{Names: []string{"i"}}}, VolumesInUse: []corev1.UniqueVolumeName{"v"},
+		RuntimeHandlers: []corev1.NodeRuntimeHandler{{Name: "runc"}}, Features: &corev1.NodeFeatures{SupplementalGroupsPolicy: &yes},
+		NodeInfo: corev1.NodeSystemInfo{Swap: &corev1.NodeSwapStatus{Capacity: &bytes}},
+	}
+	node, err := nodes.UpdateNodeStatus(t.Context(), full)
+	if err != nil || node.Status.Features == nil || node.Status.NodeInfo.Swap == nil {
+		t.Fatalf("status %+v, %v", node.Status, err)
+	}
+	node, err = nodes.UpdateNodeStatus(t.Context(), &corev1.NodeStatus{})
+	if s := &node.Status; err != nil || s.Images != nil || s.VolumesInUse != nil || s.RuntimeHandlers != nil || s.Features != nil || s.NodeInfo.Swap != nil {
+		t.Errorf("status %+v, %v", s, err)
+	}
+}

@@ -42,11 +42,7 @@ func statusPatch(uid types.UID, status *corev1.PodStatus) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode condition %s: %w", c.Type, err)
 		}
-		for _, field := range []string{"reason", "message", "observedGeneration"} {
-			if _, ok := condition[field]; !ok {
-				condition[field] = nil
-			}
-		}
+		removing(condition, "reason", "message", "observedGeneration")
 		conditions = append(conditions, condition)
 	}
 	if len(conditions) > 0 {
@@ -65,6 +61,32 @@ func nodes(c *corev1.PodCondition) bool {
 		return c.Reason == corev1.PodReasonTerminationByKubelet
 	}
 	return false
+}
+
+// nodeStatusPatch returns the part of a strategic merge patch that makes a node's own part of its status what status says: a field that status leaves out is removed,
+// and the addresses are replaced. Conditions that it does not name stay, as do resources that somebody else advertises, and the volumes that a controller attaches.
+func nodeStatusPatch(status *corev1.NodeStatus) (map[string]any, error) {
+	part, err := fieldsOf(status)
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	delete(part, "volumesAttached")
+	removing(part, "images", "runtimeHandlers", "features", "volumesInUse")
+	if info, ok := part["nodeInfo"].(map[string]any); ok {
+		removing(info, "swap", "runningInUserNamespace")
+	}
+	addresses, _ := part["addresses"].([]any)
+	part["addresses"] = append([]any{map[string]any{"$patch": "replace"}}, addresses...) // of one type there may be several
+	return part, nil
+}
+
+// removing has a patch remove those of the fields that it does not set.
+func removing(part map[string]any, fields ...string) {
+	for _, field := range fields {
+		if _, said := part[field]; !said {
+			part[field] = nil
+		}
+	}
 }
 
 // fieldsOf returns an object's fields as they are in JSON.

@@ -37,6 +37,28 @@ func TestStatusPatch(t *testing.T) {
 	}
 }
 
+// What a node does not say any more is removed: else it would find with each look that the API says something else, and write again.
+func TestWhatANodeDoesNotSayAnyMoreIsRemoved(t *testing.T) {
+	part, err := nodeStatusPatch(&corev1.NodeStatus{VolumesInUse: []corev1.UniqueVolumeName{"v"}, VolumesAttached: []corev1.AttachedVolume{{Name: "v"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"images", "runtimeHandlers", "features"} {
+		if value, there := part[field]; !there || value != nil {
+			t.Errorf("%s is %v, want null", field, value)
+		}
+	}
+	info := part["nodeInfo"].(map[string]any)
+	for _, field := range []string{"swap", "runningInUserNamespace"} {
+		if value, there := info[field]; !there || value != nil {
+			t.Errorf("nodeInfo.%s is %v, want null", field, value)
+		}
+	}
+	if _, there := part["volumesAttached"]; there || part["volumesInUse"] == nil {
+		t.Errorf("the patch is %v, want the volumes in use, and not those that are attached", part)
+	}
+}
+
 func TestDisruptionByTheNodeIsTold(t *testing.T) {
 	for reason, own := range map[string]bool{corev1.PodReasonTerminationByKubelet: true, "DeletionByTaintManager": false} {
 		if c := (&corev1.PodCondition{Type: corev1.DisruptionTarget, Reason: reason}); nodes(c) != own {

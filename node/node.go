@@ -23,8 +23,8 @@ type API interface {
 	CreateNode(ctx context.Context, node *corev1.Node) (*corev1.Node, error)
 	// LabelNode sets labels, and leaves others as they are.
 	LabelNode(ctx context.Context, labels map[string]string) (*corev1.Node, error)
-	// UpdateNodeStatus writes a status; conditions and resources that it does not name stay. If there is no Node the error is
-	// [podmill.ErrNotFound].
+	// UpdateNodeStatus writes a status; conditions and resources that it does not name stay, what else it does not say is removed. If there is no
+	// Node the error is [podmill.ErrNotFound].
 	UpdateNodeStatus(ctx context.Context, status *corev1.NodeStatus) (*corev1.Node, error)
 	// RenewLease says that the node lives. The Lease belongs to owner.
 	RenewLease(ctx context.Context, owner *corev1.Node) error

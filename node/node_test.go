@@ -115,6 +115,24 @@ func TestANodeWithNothingToSay(t *testing.T) {
 	})
 }
 
+// What is behind a pointer is news only where it says something else.
+func TestTheSameSwapIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		start(t, node.New(m, "n", func(ctx context.Context) node.State {
+			s, bytes := well(ctx), int64(1)
+			s.Info.Swap = &corev1.NodeSwapStatus{Capacity: &bytes}
+			return s
+		}))
+		time.Sleep(time.Minute)
+		m.look(func() {
+			if m.reports != 1 {
+				t.Errorf("%d reports in a minute, want 1", m.reports)
+			}
+		})
+	})
+}
+
 // What turns is told with the next look, and its transition time is that of the turn; what does not keeps its time.
 func TestAConditionThatTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

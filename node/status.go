@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is what a node says of itself. What is empty is not said.
+// State is what a node says of itself. What is empty it does not say, or not any more.
 type State struct {
 	Addresses       []corev1.NodeAddress
 	Capacity        corev1.ResourceList
@@ -56,7 +56,7 @@ func news(last, next *corev1.NodeStatus) bool {
 	}
 	return !equality.Semantic.DeepEqual(last.Addresses, next.Addresses) ||
 		!within(next.Capacity, last.Capacity) || !within(next.Allocatable, last.Allocatable) ||
-		last.NodeInfo != next.NodeInfo || last.DaemonEndpoints != next.DaemonEndpoints ||
+		!equality.Semantic.DeepEqual(last.NodeInfo, next.NodeInfo) || last.DaemonEndpoints != next.DaemonEndpoints ||
 		!equality.Semantic.DeepEqual(last.Images, next.Images) ||
 		!equality.Semantic.DeepEqual(last.RuntimeHandlers, next.RuntimeHandlers) ||
 		!equality.Semantic.DeepEqual(last.Features, next.Features) ||
