@@ -31,7 +31,7 @@ type API interface {
 }
 
 const (
-	// callTimeout bounds one call of the API.
+	// callTimeout bounds one call of the API, and one look at the node.
 	callTimeout = 10 * time.Second
 	// unreadyLook is how often a node is looked at that says it is not ready.
 	unreadyLook = time.Second
@@ -57,7 +57,8 @@ type Node struct {
 	known *corev1.Node // as it was last written, found or heard of; nil if it has to be looked for
 }
 
-// New returns a node of that name that is as observe says. observe is called from Run's goroutine; it returns soon.
+// New returns a node of that name that is as observe says. observe is called from Run's goroutine. It returns soon, and once its context has ended, after 10 s, at
+// once with what it knows: until then nobody is told that the node is not well.
 func New(api API, name string, observe func(ctx context.Context) State, opts ...Option) *Node {
 	n := &Node{
 		api: api, name: name, observe: observe, look: 10 * time.Second, report: 5 * time.Minute,
@@ -147,7 +148,9 @@ func (n *Node) live(ctx context.Context) {
 
 // sync registers the node, or writes its status where there is a reason to. written is when that was done last.
 func (n *Node) sync(ctx context.Context, written *time.Time) error {
-	state := n.observe(ctx)
+	looking, looked := context.WithTimeout(ctx, callTimeout)
+	state := n.observe(looking)
+	looked()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	known := n.Known()

@@ -133,6 +133,23 @@ func TestTheSameSwapIsNoNews(t *testing.T) {
 	})
 }
 
+// A look that hangs, as at a runtime that does not answer, ends in time for the cluster to hear of it.
+func TestALookThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		start(t, node.New(m, "n", func(ctx context.Context) node.State {
+			<-ctx.Done()
+			return node.State{Conditions: []corev1.NodeCondition{node.Ready(context.Cause(ctx))}}
+		}))
+		time.Sleep(11 * time.Second)
+		m.look(func() {
+			if m.node == nil || m.node.Status.Conditions[0].Status != corev1.ConditionFalse {
+				t.Errorf("after 11 s the Node is %+v, want one that is not ready", m.node)
+			}
+		})
+	})
+}
+
 // What turns is told with the next look, and its transition time is that of the turn; what does not keeps its time.
 func TestAConditionThatTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,10 +38,11 @@ func (o *observer) state(ctx context.Context) node.State {
 		shutdown = node.ErrShuttingDown
 	}
 	s := o.hardware
-	s.Images = o.listImages(ctx)
-	s.VolumesInUse = o.inUse(ctx)
 	s.Conditions = o.pressures.Conditions(o.config.Readings(), time.Now())
-	return o.config.State(ctx, s, o.runtime, o.healthy(), shutdown)
+	s = o.config.State(ctx, s, o.runtime, o.healthy(), shutdown)
+	s.VolumesInUse = o.inUse(ctx)
+	s.Images = o.listImages(ctx) // last: a slow list would leave no time to ask how the runtime is
+	return s
 }
 
 // listImages returns the images of the node, as they were a minute ago at most. If the runtime does not tell, what it told last stays.
