@@ -159,7 +159,7 @@ func (n *Node) sync(ctx context.Context, written *time.Time) error {
 		if known, err = n.register(ctx, state); err != nil {
 			return err
 		}
-		n.remember(known)
+		n.found(known)
 		n.observer.registered(known)
 		n.first.Do(func() { close(n.registered) })
 		select {
@@ -184,7 +184,9 @@ func (n *Node) sync(ctx context.Context, written *time.Time) error {
 		return err
 	}
 	*written = now
-	n.remember(updated)
+	if n.remember(updated); n.Known() == nil {
+		n.Look() // it was another one
+	}
 	return nil
 }
 

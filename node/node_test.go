@@ -269,3 +269,42 @@ func TestWhatOthersMakeOfANodeIsKnown(t *testing.T) {
 		})
 	})
 }
+
+// A Node that somebody else has made in place of the one that is known is registered, whether a watch tells of it or the answer to a write. What is heard late of
+// the old one does not pass for the new one.
+func TestANodeThatIsReplaced(t *testing.T) {
+	for name, tell := range map[string]func(n *node.Node, changed func(*corev1.Node), other *corev1.Node){
+		"by a watch": func(_ *node.Node, changed func(*corev1.Node), other *corev1.Node) { changed(other) },
+		"by a write": func(*node.Node, func(*corev1.Node), *corev1.Node) { time.Sleep(6 * time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &watched{&memory{}, make(chan func(*corev1.Node), 1)}
+				n := node.New(w, "n", well, node.WithLabels(map[string]string{"a": "b"}))
+				start(t, n)
+				changed := <-w.changed
+				var first, other *corev1.Node
+				w.look(func() {
+					first = w.node.DeepCopy()
+					first.ResourceVersion = "9"
+					w.node.UID, w.node.Labels, w.node.ResourceVersion = "other", map[string]string{}, "8"
+					other = w.node.DeepCopy()
+				})
+				tell(n, changed, other)
+				w.look(func() {
+					if w.node.Labels["a"] != "b" || w.renewals[len(w.renewals)-1] != "other" {
+						t.Errorf("labels %v, the last lease is of %q", w.node.Labels, w.renewals[len(w.renewals)-1])
+					}
+				})
+				changed(first)
+				if known := n.Known(); known != nil && known.UID != "other" {
+					t.Errorf("%q is known when the watch lags, want the other", known.UID)
+				}
+				w.look(func() {})
+				if known := n.Known(); known == nil || known.UID != "other" {
+					t.Errorf("known is %+v, want the other", known)
+				}
+			})
+		})
+	}
+}

@@ -39,15 +39,27 @@ func (n *Node) heard(node *corev1.Node) {
 	}
 }
 
-// remember notes a version of the Node, nil if there is none, and reports whether that is news.
+// remember notes a version of the Node, nil if there is none, and reports whether that is news. Of a Node that is another than the one that is known nothing is
+// believed: it may be that one's successor, to which labels and the Lease are owed, or its predecessor. It is looked for.
 func (n *Node) remember(node *corev1.Node) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if node != nil && n.known != nil && node.UID == n.known.UID && !later(node, n.known) {
+	switch {
+	case node == nil:
+	case n.known == nil || node.UID != n.known.UID:
+		node = nil
+	case !later(node, n.known):
 		return false
 	}
 	n.known = node
 	return true
+}
+
+// found notes the Node that was looked for, whatever was known before.
+func (n *Node) found(node *corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known = node
 }
 
 // later reports whether a version comes after another, or whether that cannot be told.
