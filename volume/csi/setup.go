@@ -62,13 +62,11 @@ func (d *Drivers) turnOf(p volume.Place, r record) string {
 	return d.layout.stage(r).dir
 }
 
-// holds reports whether a volume that was ready still is. When the machine was started anew its mounts are gone, and their directories are left.
+// holds reports whether a volume that was ready still is. When the machine was started anew its mounts are gone, and their directories are left. What is mounted is not looked
+// into: its server may be away, and that would take for ever.
 func (w *mounting) holds() bool {
-	if w.isThere() != nil {
-		return false
-	}
 	mounted, err := isMount(w.target())
-	return err == nil && mounted || w.remembered(w.mount.Place).ready
+	return err == nil && mounted || w.remembered(w.mount.Place).ready && w.isThere() == nil
 }
 
 // begin finds out who makes the volume, and puts on disk that he may be asked.
