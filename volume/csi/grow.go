@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -31,6 +33,9 @@ func (w *mounting) grow(ctx context.Context) error {
 			})
 			return err
 		})
+		if status.Code(err) == codes.FailedPrecondition {
+			return nil // it does not grow while it is in use, and is as good as before
+		}
 		if err != nil {
 			return fmt.Errorf("volume %s does not grow from %s to %s: %w", w.VolumeHandle, is.String(), wanted.String(), err)
 		}

@@ -111,9 +111,6 @@ func (w *mounting) make(ctx context.Context) error {
 	if err := w.give(ctx); err != nil {
 		return err
 	}
-	if err := w.grow(ctx); err != nil {
-		return err
-	}
 	w.State = ready
 	if err := w.write(w.mount.Path()); err != nil {
 		return err
@@ -121,7 +118,7 @@ func (w *mounting) make(ctx context.Context) error {
 	k := w.remembered(w.mount.Place)
 	k.ready = true
 	w.remember(w.mount.Place, k)
-	return nil
+	return w.grow(ctx) // what fails of that is done again without all the rest
 }
 
 // refresh brings a volume up to date that is ready. Whoever is needed for that and away is not waited for.

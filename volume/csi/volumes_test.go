@@ -253,6 +253,34 @@ func TestAVolumeGrows(t *testing.T) {
 	}
 }
 
+// A driver that cannot grow a volume in use keeps no pod from having it, and one that cannot now is asked for that alone again.
+func TestAVolumeThatDoesNotGrow(t *testing.T) {
+	for code, ready := range map[string]bool{"FailedPrecondition": true, "Internal": false} {
+		t.Run(code, func(t *testing.T) {
+			r := started(t, nil)
+			r.bind()
+			claim, err := r.objects.Claim(t.Context(), "default", "c")
+			must(t, err)
+			claim = claim.DeepCopy()
+			r.bind(func(pv *corev1.PersistentVolume) {
+				pv.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("2Gi")
+			})
+			claim.Spec.VolumeName = "pv"
+			r.objects.SetClaim(claim)
+			r.driver.Fault("NodeExpandVolume", "fail "+code+" not now")
+			pod := persistent("a")
+			if !ready {
+				r.notReady(pod)
+				r.driver.Fault("", "")
+			}
+			r.mount(pod)
+			if n := len(r.driver.Calls("NodePublishVolume")); n != 1 || len(r.driver.Calls("NodeExpandVolume")) == 0 {
+				t.Errorf("it was published %d times", n)
+			}
+		})
+	}
+}
+
 // tokens makes tokens that live for an hour.
 type tokens struct{ made int }
 
