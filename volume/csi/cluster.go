@@ -90,8 +90,8 @@ func (d *Drivers) attached(ctx context.Context, s *spec) (map[string]string, err
 // publishDrivers keeps the cluster told of the drivers until ctx ends. Of those that an earlier agent has told it of and that have not registered yet nothing is said: they
 // are about to.
 func (d *Drivers) publishDrivers(ctx context.Context) {
-	known := map[string]bool{} // whether it is there
-	for pause := minPause; ; {
+	known := map[string]bool{}                 // whether it is there
+	for pause := minPause; ctx.Err() == nil; { // drivers that go because the agent ends have not gone
 		all, changed := d.registry.all()
 		drivers := make([]storagev1.CSINodeDriver, 0, len(all))
 		for name := range known {

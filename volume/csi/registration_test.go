@@ -162,3 +162,33 @@ func TestTheNewestOfANameIsAsked(t *testing.T) {
 		t.Error("a driver that has gone is asked")
 	}
 }
+
+// ending is a cluster during whose first call the agent ends, and with it its drivers.
+type ending struct {
+	Cluster
+	during func()
+	calls  int
+}
+
+func (e *ending) PublishDrivers(context.Context, []storagev1.CSINodeDriver, []string, map[string]string) error {
+	e.calls++
+	e.during()
+	return nil
+}
+
+// The cluster is not told that all drivers have gone when it is the agent that ends.
+func TestDriversOfAnAgentThatEnds(t *testing.T) {
+	for range 50 { // what comes first is chance
+		c := &ending{}
+		d, err := New("/root", "node1", WithCluster(c))
+		must(t, err)
+		own := &driver{name: "d"}
+		d.registry.add(own)
+		ctx, end := context.WithCancel(t.Context())
+		c.during = func() { end(); d.registry.remove(own) }
+		d.publishDrivers(ctx)
+		if c.calls != 1 {
+			t.Fatalf("it was told %d times", c.calls)
+		}
+	}
+}
