@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -42,11 +44,12 @@ func (w *mounting) withTokens(ctx context.Context, attributes, secrets map[strin
 	return with(attributes), secrets, nil
 }
 
-// tokens returns the tokens by audience. They are made anew at four fifths of their life.
+// tokens returns the tokens by audience. They are made anew at four fifths of their life, and when the driver wants one for another audience.
 func (w *mounting) tokens(ctx context.Context) (map[string]authenticationv1.TokenRequestStatus, error) {
 	before := w.remembered(w.mount.Place)
 	now := time.Now()
-	if now.Before(before.renew) {
+	missing := func(r storagev1.TokenRequest) bool { _, has := before.tokens[r.Audience]; return !has }
+	if now.Before(before.renew) && !slices.ContainsFunc(w.info.Spec.TokenRequests, missing) {
 		return before.tokens, nil
 	}
 	if w.opts.tokens == nil {

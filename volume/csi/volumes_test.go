@@ -310,6 +310,15 @@ func TestTokensAndRepublishing(t *testing.T) {
 		if maker.made != 1 {
 			t.Errorf("%d tokens were made", maker.made)
 		}
+		r.cluster.with(func() {
+			info := r.cluster.drivers["csi.test"].DeepCopy()
+			info.Spec.TokenRequests = append(info.Spec.TokenRequests, storagev1.TokenRequest{Audience: "bank"})
+			r.cluster.drivers["csi.test"] = info
+		})
+		r.mount(pod)
+		if got := r.request("NodePublishVolume"); !strings.Contains(got, "a for bank") {
+			t.Errorf("a driver that wants a token more gets %s", got)
+		}
 	}
 }
 
