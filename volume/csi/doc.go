@@ -44,7 +44,8 @@
 //
 // # Observability
 //
-// [WithObserver] hears of registrations and of each call of a driver. No secret is in any error or event.
+// [WithObserver] hears of registrations and of each call of a driver. No request is in any error or event, and so no secret; but a driver's own words
+// are passed on as they are, also in events, and what it quotes there is told.
 //
 // # Testing
 //
