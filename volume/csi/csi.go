@@ -85,12 +85,13 @@ volumes.csi.nodePublishSecretRef ! there is no source of Secrets
 func (d *Drivers) InUse() ([]corev1.UniqueVolumeName, error) {
 	var names []corev1.UniqueVolumeName
 	var unreadable []error
-	err := d.layout.eachRecord(func(_ string, r record, err error) {
+	add := func(_ string, r record, err error) {
 		if err == nil && r.AttachmentID != "" {
 			names = append(names, corev1.UniqueVolumeName(pluginName+"/"+r.DriverName+"^"+r.VolumeHandle))
 		}
 		unreadable = append(unreadable, err)
-	})
+	}
+	err := errors.Join(d.layout.eachRecord(add), d.layout.eachStage(add)) // one may stay staged when its pods have gone
 	slices.Sort(names)
 	return slices.Compact(names), errors.Join(append(unreadable, err)...)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -113,4 +114,56 @@ func TestABlockDeviceWhosePlaceIsTaken(t *testing.T) {
 		t.Errorf("staged: %s", got)
 	}
 	r.unmount(second)
+}
+
+// A volume stays staged that no pod has any more: it counts as in use until its driver has unstaged it, or it would be detached while it is mounted.
+func TestAStageThatNoPodHasIsInUse(t *testing.T) {
+	changed := make(chan struct{}, 100)
+	r := joined(t, nil, storagev1.CSIDriverSpec{}, WithInUse(func() { changed <- struct{}{} }))
+	r.bind()
+	attached := &storagev1.VolumeAttachment{Status: storagev1.VolumeAttachmentStatus{Attached: true}}
+	s := spec{record: record{DriverName: "csi.test", VolumeHandle: "vol1", NodeName: "node1"}}
+	r.cluster.with(func() { r.cluster.attachments[s.attachment()] = attached })
+	pod := persistent("a")
+	must(t, r.umount(r.mount(pod)), os.RemoveAll(filepath.Join(r.root, "pods", string(pod.UID))))
+	if names, err := r.drivers.InUse(); err != nil || len(names) != 1 {
+		t.Errorf("%v are in use, %v", names, err)
+	}
+	for len(changed) > 0 {
+		<-changed
+	}
+	r.drivers.unstageOrphans(t.Context(), "csi.test")
+	if names, err := r.drivers.InUse(); err != nil || len(names) != 0 || len(changed) != 1 {
+		t.Errorf("%v are in use, %v, and that was told %d times", names, err, len(changed))
+	}
+}
+
+// What the kubelet has staged is not taken from a pod whose record cannot be read: neither record says then whether it is the pod's.
+func TestAStageOfTheKubelets(t *testing.T) {
+	r := started(t, nil)
+	r.bind()
+	file := filepath.Join(filepath.Dir(r.mount(persistent("a"))), recordFile)
+	good, err := os.ReadFile(file)
+	must(t, err, os.WriteFile(file, []byte("{"), 0o600))
+	must(t, record{DriverName: "csi.test", VolumeHandle: "vol1"}.write(r.drivers.layout.stage(record{DriverName: "csi.test", VolumeHandle: "vol1"}).dir))
+	r.drivers.unstageOrphans(t.Context(), "csi.test")
+	if calls := r.driver.Calls("NodeUnstageVolume"); len(calls) > 0 {
+		t.Error("it is unstaged under the pod")
+	}
+	must(t, os.WriteFile(file, good, 0o600))
+}
+
+// A file where a pod's volumes should be keeps no other pod's volume from being unstaged.
+func TestAFileInThePlaceOfVolumes(t *testing.T) {
+	r := started(t, nil)
+	r.bind()
+	file := filepath.Join(r.root, "pods/x/volumes")
+	must(t, os.MkdirAll(filepath.Dir(file), 0o750), os.WriteFile(file, nil, 0o600))
+	pod := persistent("a")
+	r.mount(pod)
+	r.unmount(pod)
+	if _, err := r.drivers.InUse(); err != nil {
+		t.Error(err)
+	}
+	must(t, os.RemoveAll(filepath.Dir(file)))
 }

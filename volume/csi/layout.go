@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/podmill/podmill/internal/atomicfile"
 )
@@ -79,10 +80,10 @@ func each(dirs []string, do func(dir string, r record, err error)) error {
 	return errors.Join(errs...)
 }
 
-// list returns the paths of the directories in a directory, none if there is no such directory.
+// list returns the paths of the directories in a directory, none if there is no such directory, or something else in its place: that is of one pod and hinders no other.
 func list(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	var dirs []string

@@ -45,7 +45,7 @@ func (w *mounting) stage(ctx context.Context, published map[string]string) error
 		return nil
 	}
 	own = w.record
-	own.State, own.AttachmentID = asked, ""
+	own.State = asked
 	if err := errors.Join(os.MkdirAll(at.dir, 0o750), os.MkdirAll(at.path, 0o750)); err != nil {
 		return err
 	}

@@ -41,10 +41,15 @@ func (d *Drivers) TearDown(ctx context.Context, p volume.Place) error {
 		return err
 	}
 	d.forget(p)
-	if own.AttachmentID != "" && d.opts.inUse != nil {
+	d.mayBeUnused(own)
+	return nil
+}
+
+// mayBeUnused says that a volume may be in use no longer.
+func (d *Drivers) mayBeUnused(r record) {
+	if r.AttachmentID != "" && d.opts.inUse != nil {
 		d.opts.inUse()
 	}
-	return nil
 }
 
 // unpublish has the driver take a volume away from a pod, and sees that it is away.
@@ -110,11 +115,12 @@ func (d *Drivers) unstage(ctx context.Context, own record, except string) error 
 	return removeStage(at)
 }
 
-// isUsed reports whether some pod has a volume that is staged. One whose record cannot be read may be, where it has the volume's name.
+// isUsed reports whether some pod has a volume that is staged. One whose record cannot be read may, where it has the volume's name, or that is not known: the kubelet's
+// records of what is staged do not say it.
 func (d *Drivers) isUsed(own record, except string) (used bool, err error) {
 	at := d.layout.stage(own)
 	err = d.layout.eachRecord(func(dir string, r record, unreadable error) {
-		same := unreadable == nil && d.layout.stage(r) == at && r.isOf(own) || unreadable != nil && filepath.Base(dir) == own.SpecVolID
+		same := unreadable == nil && d.layout.stage(r) == at && r.isOf(own) || unreadable != nil && (own.SpecVolID == "" || filepath.Base(dir) == own.SpecVolID)
 		used = used || same && dir != except
 	})
 	return used, err
@@ -133,6 +139,7 @@ func (d *Drivers) unstageOrphans(ctx context.Context, name string) {
 		if failed == nil {
 			failed = d.unstage(ctx, r, "")
 			done()
+			d.mayBeUnused(r)
 		}
 		err = errors.Join(err, failed)
 	}
