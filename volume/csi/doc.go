@@ -27,7 +27,8 @@
 // ever removed, nor any file in a volume. A driver that hangs is given up after two minutes, and asked again later; it holds up the pods that have
 // its volumes, and no other.
 //
-// A volume that is ready stays so while its driver is away, also over a restart of the agent.
+// A volume that is ready stays so while its driver is away, also over a restart of the agent where it is a mount. One that is none, such as the node of a block device, is
+// published again then.
 //
 // # What you implement
 //
