@@ -21,16 +21,27 @@ const (
 	mostAnswers = 1000
 )
 
+// mostReviews bounds how many reviews of a kind are under way, and reviewWithin how long one takes, its wait for a turn included: whoever reaches the node may ask for
+// one, and they are paid for with the node's own share of the API server.
+const (
+	mostReviews  = 16
+	reviewWithin = 10 * time.Second
+)
+
 // Reviews asks the API server who people are and what they may, in the node's name, and remembers the answers for a while. Package server's Guard takes it.
 // Its methods may be called concurrently.
 type Reviews struct {
 	client *Client
 	people answers[*authenticationv1.UserInfo]
 	rights answers[authorizationv1.SubjectAccessReviewStatus]
+
+	tokens, accesses chan struct{} // the turns of each kind: strangers' tokens keep nobody waiting who is known
 }
 
 // NewReviews returns reviews by the client's node.
-func NewReviews(client *Client) *Reviews { return &Reviews{client: client} }
+func NewReviews(client *Client) *Reviews {
+	return &Reviews{client: client, tokens: make(chan struct{}, mostReviews), accesses: make(chan struct{}, mostReviews)}
+}
 
 // Authenticate says whose a bearer token is, by a TokenReview; nil if it is nobody's.
 func (r *Reviews) Authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
@@ -39,7 +50,10 @@ func (r *Reviews) Authenticate(ctx context.Context, token string) (*authenticati
 		return user, nil
 	}
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	if err := r.client.authentication.Post().Resource("tokenreviews").Body(review).Do(ctx).Into(review); err != nil {
+	err := inTurn(ctx, r.tokens, func(ctx context.Context) error {
+		return r.client.authentication.Post().Resource("tokenreviews").Body(review).Do(ctx).Into(review)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("review a token: %w", err)
 	}
 	if !review.Status.Authenticated {
@@ -60,7 +74,10 @@ func (r *Reviews) Authorize(ctx context.Context, spec *authorizationv1.SubjectAc
 		return status.Allowed, status.Reason, nil
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: *spec}
-	if err := r.client.authorization.Post().Resource("subjectaccessreviews").Body(review).Do(ctx).Into(review); err != nil {
+	err = inTurn(ctx, r.accesses, func(ctx context.Context) error {
+		return r.client.authorization.Post().Resource("subjectaccessreviews").Body(review).Do(ctx).Into(review)
+	})
+	if err != nil {
 		return false, "", fmt.Errorf("review access of %s: %w", spec.User, err)
 	}
 	remembered := deniedFor
@@ -69,6 +86,19 @@ func (r *Reviews) Authorize(ctx context.Context, spec *authorizationv1.SubjectAc
 	}
 	r.rights.put(key, review.Status, remembered)
 	return review.Status.Allowed, review.Status.Reason, nil
+}
+
+// inTurn asks for a review when there is a turn, all within reviewWithin.
+func inTurn(ctx context.Context, turns chan struct{}, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, reviewWithin)
+	defer cancel()
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+		return ask(ctx)
+	case <-ctx.Done():
+		return fmt.Errorf("%d reviews are under way: %w", mostReviews, ctx.Err())
+	}
 }
 
 // answers remembers answers by the hash of what was asked. The zero value remembers nothing yet.

@@ -1,18 +1,22 @@
 package apiserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
 )
 
 // reviewing answers reviews: the token is good, and alice may.
@@ -109,4 +113,47 @@ func TestReviewsOfAServerThatFails(t *testing.T) {
 	if slices.ContainsFunc(s.requests, func(r string) bool { return strings.Contains(r, "canary") }) {
 		t.Errorf("the token is in a request's address: %v", s.requests)
 	}
+}
+
+// silent is a server that takes requests and answers none.
+type silent struct{ open atomic.Int32 }
+
+func (s *silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.open.Add(1)
+	defer s.open.Add(-1)
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// However many tokens strangers send, few are asked about at a time, none keeps its asker for long, and they take no turn from those who are known.
+func TestReviewsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &silent{}
+		client, err := NewClient(&rest.Config{Host: "http://server", Transport: s}, "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, began := NewReviews(client), time.Now()
+		var askers sync.WaitGroup
+		for i := range 100 {
+			askers.Go(func() {
+				if _, err := r.Authenticate(t.Context(), fmt.Sprint("token-", i)); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Authenticate: %v, want the deadline", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if open := s.open.Load(); open != mostReviews {
+			t.Errorf("%d reviews are under way, want %d", open, mostReviews)
+		}
+		askers.Go(func() { _, _, _ = r.Authorize(t.Context(), &authorizationv1.SubjectAccessReviewSpec{User: "alice"}) })
+		synctest.Wait()
+		if open := s.open.Load(); open != mostReviews+1 {
+			t.Errorf("%d reviews are under way, want one of a right beside %d", open, mostReviews)
+		}
+		askers.Wait()
+		if took := time.Since(began); took != reviewWithin {
+			t.Errorf("it took %v, want %v", took, reviewWithin)
+		}
+	})
 }
