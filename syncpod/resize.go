@@ -38,18 +38,8 @@ func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.
 		return pod, nil
 	}
 	if m.given == nil {
-		seen, err := s.observe(ctx, pod.UID, m)
-		if err != nil {
+		if err := s.recall(ctx, pod, m); err != nil {
 			return nil, err
-		}
-		kept := false
-		m.given = resources.Resized(pod, func(c *corev1.Container) (size corev1.ResourceRequirements, ok bool) {
-			size, ok = m.keeper.allocated(c.Name, seen)
-			kept = kept || ok
-			return size, ok
-		})
-		if kept && s.room != nil {
-			s.room(m.given, m.given) // it counts, also if the agent ended before a status said so
 		}
 	}
 	given := resources.Resized(pod, func(c *corev1.Container) (size corev1.ResourceRequirements, ok bool) {
@@ -78,6 +68,24 @@ func (s *Syncer) size(ctx context.Context, pod *corev1.Pod, m *memory) (*corev1.
 	}
 	m.given, m.reason, m.message = given, reason, message
 	return given, nil
+}
+
+// recall finds what a pod was allocated when this process did not run yet.
+func (s *Syncer) recall(ctx context.Context, pod *corev1.Pod, m *memory) error {
+	seen, err := s.observe(ctx, pod.UID, m)
+	if err != nil {
+		return err
+	}
+	kept := false
+	m.given = resources.Resized(pod, func(c *corev1.Container) (size corev1.ResourceRequirements, ok bool) {
+		size, ok = m.keeper.allocated(c.Name, seen)
+		kept = kept || ok
+		return size, ok
+	})
+	if kept && s.room != nil {
+		s.room(m.given, m.given) // it counts, also if the agent ended before a status said so
+	}
+	return nil
 }
 
 // withOverhead returns the pod with what its sandbox needs, where its spec does not say.

@@ -186,7 +186,7 @@ func watch(ctx context.Context, a *agent.Agent, news <-chan struct{}, exitAfter 
 		over = time.After(exitAfter)
 	}
 	for {
-		pods, synced := a.Pods()
+		pods, _ := a.Pods()
 		t.show(pods)
 		select {
 		case <-news:
@@ -194,7 +194,7 @@ func watch(ctx context.Context, a *agent.Agent, news <-chan struct{}, exitAfter 
 		case <-ctx.Done():
 			return nil
 		case <-over:
-			pods, synced = a.Pods()
+			pods, synced := a.Pods()
 			t.final(pods)
 			exit()
 			switch {
