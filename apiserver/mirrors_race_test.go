@@ -50,13 +50,14 @@ func (m *mirroring) start() {
 	}
 	m.files = podmilltest.NewPodSource("file")
 	m.Mirrors = NewMirrors(client, NewStatusSink(client), func() *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "node"}} })
+	files := m.Follow(m.files) // before anything runs: else nobody is waited for
 	ctx, cancel := context.WithCancel(m.Context())
 	ended := make(chan error)
 	ignore := func(podmill.PodUpdate) {}
 	parts := []func() error{
 		func() error { return m.Mirrors.Run(ctx) },
 		func() error { return NewPodSource(client, WithMirrors(m.Mirrors)).Run(ctx, ignore) },
-		func() error { return m.Follow(m.files).Run(ctx, ignore) },
+		func() error { return files.Run(ctx, ignore) },
 	}
 	for _, part := range parts {
 		go func() { ended <- part() }()

@@ -13,16 +13,17 @@ import (
 // Part is something that runs for as long as an agent does.
 type Part func(ctx context.Context) error
 
-// Together runs parts until ctx ends or one of them fails. Then they end one after another, each when the one before it has.
+// Together runs parts until ctx ends or one of them fails. Then they end one after another, each when those before it have.
 func Together(ctx context.Context, parts ...Part) error {
 	group, ctx := errgroup.WithContext(ctx)
-	before := ctx
+	before := ctx // ends when all parts before have
 	for _, run := range parts {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		context.AfterFunc(before, cancel)
+		earlier := before
+		context.AfterFunc(earlier, cancel)
 		ended, end := context.WithCancel(context.WithoutCancel(ctx))
 		group.Go(func() error {
-			defer end()
+			defer func() { context.AfterFunc(earlier, end) }()
 			return run(own)
 		})
 		before = ended
