@@ -113,7 +113,8 @@ func TestAPodThatIsReplaced(t *testing.T) {
 				t.Errorf("a status of the old pod was told: %s", line)
 			}
 		}
-		w.wantInOrder("RunSandbox default/web", "RunSandbox default/web", "StopContainer default/web server#0 grace=30s", "RemoveSandbox")
+		w.wantInOrder("RunSandbox default/web", "RunSandbox default/web", "RemoveSandbox")
+		w.wantInOrder("StopContainer default/web server#0 grace=30s", "RemoveSandbox")
 		if pods, _ := w.GetPods(t.Context()); len(pods) != 1 || pods[0].UID != "young" {
 			t.Errorf("pods %v", pods)
 		}
