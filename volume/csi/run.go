@@ -2,7 +2,6 @@ package csi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,13 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/go-logr/logr"
 )
 
 const (
-	// rescan is how often the directory of sockets is read where the system does not tell of changes, or one was missed.
-	rescan = 5 * time.Second
+	// rescan is how often the directory of sockets is read.
+	rescan = time.Second
 	// The pauses between attempts of a driver to register: the kubelet's.
 	minPause = 500 * time.Millisecond
 	maxPause = 2*time.Minute + 2*time.Second
@@ -32,8 +30,6 @@ func (d *Drivers) Run(ctx context.Context) error {
 		return fmt.Errorf("make the directory in which CSI drivers register: %w", err)
 	}
 	log := logr.FromContextOrDiscard(ctx)
-	events, errs, stop := watch(dir, log)
-	defer stop()
 	var all sync.WaitGroup
 	defer all.Wait()
 	if d.opts.cluster != nil {
@@ -59,9 +55,6 @@ func (d *Drivers) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		case <-events:
-		case err := <-errs:
-			log.V(1).Info("events were lost: looking for sockets of CSI drivers", "reason", err.Error())
 		}
 	}
 }
@@ -105,19 +98,6 @@ func sockets(dir string) (map[string]fs.FileInfo, error) {
 		}
 	}
 	return found, err
-}
-
-// watch returns channels that have something when a directory may have changed: never, where the system does not tell.
-func watch(dir string, log logr.Logger) (events <-chan fsnotify.Event, errs <-chan error, stop func()) {
-	watcher, err := fsnotify.NewWatcher()
-	if err == nil {
-		if err = watcher.Add(dir); err == nil {
-			return watcher.Events, watcher.Errors, func() { _ = watcher.Close() }
-		}
-		err = errors.Join(err, watcher.Close())
-	}
-	log.Info("the system does not tell of changes to sockets of CSI drivers: they are looked for now and then", "reason", err.Error())
-	return nil, nil, func() {}
 }
 
 // follow has the driver behind a socket register, and keeps it registered until the socket has gone.
