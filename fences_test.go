@@ -74,7 +74,7 @@ func TestFences(t *testing.T) {
 		"k8s.io/kubelet":                              {"volume/csi", "internal/testenv/testcsi/driver", "examples"},
 		"github.com/container-storage-interface/spec": {"volume/csi", "internal/testenv/testcsi/driver", "examples"},
 		"github.com/containerd/cgroups":               {"cgroup", "examples"},
-		"github.com/fsnotify/fsnotify":                {"staticpod", "volume/csi", "examples"},
+		"github.com/fsnotify/fsnotify":                {"staticpod", "examples"},
 		"k8s.io/kubernetes":                           {},
 		"github.com/onsi/gomega":                      {},
 		"github.com/stretchr/testify":                 {},
