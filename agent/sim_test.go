@@ -111,6 +111,8 @@ func simulate(s *sim) (f figures) {
 
 // restarts has the agent restarted when all is as it should be: nothing may be touched, and everything stays as it should be.
 func (s *sim) restarts() {
+	s.pass(goneWithin) // a pod that was put back while it ended looks as it should until its end is through
+	s.settles(settleWithin, s.unsettled)
 	s.mu.Lock()
 	for _, sp := range s.pods {
 		sp.strayed, sp.unsure = time.Time{}, sp.unsure && s.histories[sp.pod.UID].over()

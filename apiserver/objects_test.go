@@ -94,8 +94,13 @@ func TestAnObjectIsWatchedWhilePodsReferToIt(t *testing.T) {
 		<-changed
 	}
 	api.Patch("secrets", "key", map[string]any{"data": map[string]any{"key": []byte("two")}})
-	if ref := <-changed; ref != (podmill.ObjectRef{Kind: "Secret", Namespace: api.Namespace, Name: "key"}) {
-		t.Errorf("told of %v", ref)
+	for ref := range changed {
+		if ref == (podmill.ObjectRef{Kind: "Secret", Namespace: api.Namespace, Name: "key"}) {
+			break
+		}
+		if ref.Kind != "Service" { // of these others make some, too
+			t.Errorf("told of %v", ref)
+		}
 	}
 	if found, err := objects.Secret(t.Context(), api.Namespace, "key"); err != nil || string(found.Data["key"]) != "two" {
 		t.Errorf("secret %v, error %v", found, err)
