@@ -50,6 +50,7 @@ func TestThirtyIdlePodsAskForNothing(t *testing.T) {
 			{apifault.Request{Verb: "watch", Resource: "pods"}, 12, 25},
 			{apifault.Request{Verb: "watch", Resource: "nodes"}, 12, 25},
 			{apifault.Request{Verb: "watch", Resource: "services"}, 12, 25},
+			{apifault.Request{Verb: "watch", Resource: "csidrivers"}, 12, 25},
 			{apifault.Request{Verb: "watch", Resource: "configmaps"}, 12, 25}, // one for all pods
 		} {
 			if n := count(asked, want.kind); n < want.least || n > want.most {

@@ -18,6 +18,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +78,10 @@ func kindOf(resource string) kind {
 		return kind{"Lease", "coordination.k8s.io/v1", func() Object { return &coordinationv1.Lease{} }}
 	case "runtimeclasses":
 		return kind{"RuntimeClass", "node.k8s.io/v1", func() Object { return &nodev1.RuntimeClass{} }}
+	case "csidrivers":
+		return kind{"CSIDriver", "storage.k8s.io/v1", func() Object { return &storagev1.CSIDriver{} }}
+	case "csinodes":
+		return kind{"CSINode", "storage.k8s.io/v1", func() Object { return &storagev1.CSINode{} }}
 	}
 	return kind{}
 }
