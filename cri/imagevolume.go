@@ -7,23 +7,18 @@ import (
 
 // imageVolumes reports that a runtime mounts images (KEP-4639). No feature says so, and one that does not know the field mounts nothing in its place, or what it takes
 // for a path of the host; so it is known by its version. A runtime of another name is believed to.
-func (i *identity) imageVolumes() bool {
-	switch i.name {
-	case "containerd":
-		return atLeast(i.version, 2, 1)
-	case "cri-o":
-		return atLeast(i.version, 1, 31)
-	}
-	return true
-}
+func (i *identity) imageVolumes() bool { return i.since([2]int{2, 1}, [2]int{1, 31}) }
 
 // imageSubPaths reports that a runtime mounts a part of an image (KEP-4639). One that does not know the field mounts all of it.
-func (i *identity) imageSubPaths() bool {
+func (i *identity) imageSubPaths() bool { return i.since([2]int{2, 2}, [2]int{1, 33}) }
+
+// since reports that a runtime is not older than the first version of it that can do something.
+func (i *identity) since(containerd, crio [2]int) bool {
 	switch i.name {
 	case "containerd":
-		return atLeast(i.version, 2, 2)
+		return atLeast(i.version, containerd[0], containerd[1])
 	case "cri-o":
-		return atLeast(i.version, 1, 33)
+		return atLeast(i.version, crio[0], crio[1])
 	}
 	return true
 }

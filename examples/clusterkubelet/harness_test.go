@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -26,28 +24,15 @@ import (
 	"github.com/podmill/podmill/podmilltest"
 )
 
-// binary builds clusterkubelet once for all tests, as a user does.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "clusterkubelet")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "clusterkubelet")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+// binary is clusterkubelet, as a user builds it.
+var binary = testenv.NewProgram(".")
 
 func TestMain(m *testing.M) {
 	// One of the handlers waits by the clock of the process, of which virtual time is decades away.
 	utilruntime.ErrorHandlers = nil
-	code := testcsi.Run(m)
-	if os.Getenv("PODMILL_TEST_KUBECONFIG") != "" {
-		if path, err := binary(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
-	}
+	code := m.Run()
+	testcsi.Remove()
+	binary.Remove()
 	os.Exit(code)
 }
 
@@ -102,11 +87,7 @@ func newNode(t *testing.T, api *testapi.API) *cluster {
 
 func (c *cluster) start() {
 	c.t.Helper()
-	path, err := binary()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.process = exec.Command(path, c.args...)
+	c.process = exec.Command(binary.Path(c.t), c.args...)
 	c.process.Stdout, c.process.Stderr = &c.output, &c.output
 	c.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.process.Start(); err != nil {

@@ -4,12 +4,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -30,16 +26,7 @@ import (
 	"github.com/podmill/podmill/volume/csi"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	switch err := run(ctx, os.Args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		_, _ = fmt.Fprintln(os.Stderr, "clusterkubelet:", err)
-		os.Exit(1)
-	}
-}
+func main() { machine.Main("clusterkubelet", run) }
 
 func run(ctx context.Context, args []string) error {
 	c, err := parseFlags(args, os.Stderr)

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,26 +19,12 @@ import (
 	"github.com/podmill/podmill/internal/testenv"
 )
 
-// binary builds edge once for all tests, as a user does.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "edge")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "edge")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+// binary is edge, as a user builds it.
+var binary = testenv.NewProgram(".")
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if os.Getenv("PODMILL_TEST_CONTAINERD") != "" {
-		if path, err := binary(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
-	}
+	binary.Remove()
 	os.Exit(code)
 }
 
@@ -77,11 +61,7 @@ func newSite(t *testing.T, args ...string) *site {
 
 func (s *site) start() {
 	s.Helper()
-	path, err := binary()
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.process = exec.Command(path, s.args...)
+	s.process = exec.Command(binary.Path(s), s.args...)
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {

@@ -5,13 +5,9 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -25,16 +21,7 @@ import (
 	"github.com/podmill/podmill/syncpod"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	switch err := run(ctx, os.Args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		_, _ = fmt.Fprintln(os.Stderr, "edge:", err)
-		os.Exit(1)
-	}
-}
+func main() { machine.Main("edge", run) }
 
 func run(ctx context.Context, args []string) error {
 	c, err := parseFlags(args, os.Stderr)

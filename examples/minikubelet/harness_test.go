@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -26,24 +25,13 @@ import (
 	"github.com/podmill/podmill/internal/testenv/testcsi"
 )
 
-// binary builds minikubelet once for all tests, as a user does.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "minikubelet")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "minikubelet")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+// binary is minikubelet, as a user builds it.
+var binary = testenv.NewProgram(".")
 
 func TestMain(m *testing.M) {
-	code := testcsi.Run(m)
-	if path, err := binary(); err == nil && path != "" {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
+	code := m.Run()
+	testcsi.Remove()
+	binary.Remove()
 	os.Exit(code)
 }
 
@@ -103,11 +91,7 @@ func (n *node) entries() []string {
 // start starts the agent and waits until it answers.
 func (n *node) start() {
 	n.Helper()
-	path, err := binary()
-	if err != nil {
-		n.Fatal(err)
-	}
-	n.process = exec.Command(path, append([]string{
+	n.process = exec.Command(binary.Path(n), append([]string{
 		"--container-runtime-endpoint", n.endpoint, "--pod-manifest-path", n.manifests, "--root-dir", n.root,
 		"--cgroup-root", n.cgroupRoot, "--hostname-override", n.name, "--v", "1",
 	}, n.args...)...)

@@ -22,7 +22,16 @@ func OwnContainerd(t testing.TB) *Daemon {
 	Containerd(t)
 	dir := need(t, "the set-up's directory", "PODMILL_DIR")
 	d := &Daemon{Endpoint: "unix://" + filepath.Join(dir, "cr/run/containerd.sock"), script: script(t, "containerd.sh")}
-	lock, err := os.Create(filepath.Join(dir, ".own-containerd"))
+	queue(t, filepath.Join(dir, ".own-containerd"))
+	t.Cleanup(func() { d.run(t, "stop") })
+	d.Start(t)
+	return d
+}
+
+// queue returns when no other test has the file, which this one has until it ends.
+func queue(t testing.TB, path string) {
+	t.Helper()
+	lock, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +39,6 @@ func OwnContainerd(t testing.TB) *Daemon {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.run(t, "stop") })
-	d.Start(t)
-	return d
 }
 
 // Start starts the daemon and returns when it is ready; containers that lived

@@ -26,14 +26,7 @@ func OwnAPIServer(t testing.TB) *OwnControlPlane {
 	p := &OwnControlPlane{home: home, script: script(t, "controlplane.sh")}
 	p.dir = filepath.Join(home, "controlplane")
 	p.Kubeconfig = filepath.Join(p.dir, "admin.kubeconfig")
-	lock, err := os.Create(filepath.Join(dir, ".own-controlplane"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lock.Close() })
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	queue(t, filepath.Join(dir, ".own-controlplane"))
 	t.Cleanup(func() { p.run(t, "stop") })
 	p.Start(t)
 	return p

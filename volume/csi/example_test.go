@@ -19,11 +19,13 @@ func Example() {
 	defer os.RemoveAll(root)
 	drivers, err := csi.New(root, "node1")
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	volumes, err := volume.New(root, volume.WithPlugins(drivers), volume.WithPatience(time.Second))
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -30,7 +30,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := testcsi.Run(m)
+	code := m.Run()
+	testcsi.Remove()
 	if err := goleak.Find(); code == 0 && err != nil {
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 		code = 1

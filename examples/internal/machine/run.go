@@ -2,6 +2,12 @@ package machine
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -9,6 +15,16 @@ import (
 	"github.com/podmill/podmill/agent"
 	"github.com/podmill/podmill/cgroup"
 )
+
+// Main runs the program of that name until it is told to end, and exits with 1 if it fails. A second signal ends it at once.
+func Main(name string, run func(ctx context.Context, args []string) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		_, _ = fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
 
 // Part is something that runs for as long as an agent does.
 type Part func(ctx context.Context) error

@@ -12,43 +12,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/podmill/podmill/internal/testenv"
 )
 
-// program builds the driver once for all tests.
+// program is the driver.
 //
-//nolint:gochecknoglobals // it takes seconds
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "testcsi")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "driver")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/podmill/podmill/internal/testenv/testcsi/driver").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+//nolint:gochecknoglobals // to build it takes seconds
+var program = testenv.NewProgram("github.com/podmill/podmill/internal/testenv/testcsi/driver")
 
-// used says that the driver was built.
-//
-//nolint:gochecknoglobals // as the program is
-var used atomic.Bool
-
-// Run runs the tests of a package that use a driver, and removes what was built for them.
-func Run(m *testing.M) int {
-	code := m.Run()
-	if used.Load() {
-		if path, err := program(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
-	}
-	return code
-}
+// Remove removes what was built for drivers. It is for TestMain, when all tests have ended.
+func Remove() { program.Remove() }
 
 // Driver is a CSI driver.
 type Driver struct {
@@ -90,15 +67,10 @@ func New(t testing.TB, registry string, args ...string) *Driver {
 // Start starts the driver, and waits until its sockets are there.
 func (d *Driver) Start() {
 	d.Helper()
-	used.Store(true)
-	path, err := program()
-	if err == nil {
-		err = os.MkdirAll(d.registry, 0o750)
-	}
-	if err != nil {
+	if err := os.MkdirAll(d.registry, 0o750); err != nil {
 		d.Fatal(err)
 	}
-	d.process = exec.Command(path, append([]string{"-dir", d.dir, "-name", d.Name, "-registry", d.registry}, d.args...)...)
+	d.process = exec.Command(program.Path(d.TB), append([]string{"-dir", d.dir, "-name", d.Name, "-registry", d.registry}, d.args...)...)
 	d.process.Stdout, d.process.Stderr = &d.output, &d.output
 	d.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := d.process.Start(); err != nil {
