@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -99,7 +100,11 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime c
 		return nil, err
 	}
 	storage := apiserver.NewCSI(client)
-	drivers, err = csi.New(c.Root, c.NodeName, csi.WithCluster(storage), csi.WithSecrets(objects), csi.WithServiceAccountTokens(objects), csi.WithInUse(self.Look))
+	told := func(volume corev1.UniqueVolumeName) bool {
+		known := self.Known()
+		return known != nil && slices.Contains(known.Status.VolumesInUse, volume)
+	}
+	drivers, err = csi.New(c.Root, c.NodeName, csi.WithCluster(storage), csi.WithSecrets(objects), csi.WithServiceAccountTokens(objects), csi.WithInUse(self.Look, told))
 	if err != nil {
 		return nil, err
 	}

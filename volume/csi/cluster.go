@@ -68,10 +68,13 @@ func (d *Drivers) attached(ctx context.Context, s *spec) (map[string]string, err
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	for pause := minAsk; ; pause = min(2*pause, maxAsk) {
+		told := d.opts.told == nil || d.opts.told(s.uniqueName()) // asked first: from then on it stays attached
 		a, err := d.opts.cluster.VolumeAttachment(ctx, s.AttachmentID)
 		switch {
 		case err == nil && a.DeletionTimestamp != nil:
 			err = errors.New("it is being detached")
+		case err == nil && a.Status.Attached && !told:
+			err = errors.New("the Node does not say yet that it is in use")
 		case err == nil && a.Status.Attached:
 			return a.Status.AttachmentMetadata, nil
 		case err == nil && a.Status.AttachError != nil:

@@ -87,7 +87,7 @@ func (d *Drivers) InUse() ([]corev1.UniqueVolumeName, error) {
 	var unreadable []error
 	add := func(_ string, r record, err error) {
 		if err == nil && r.AttachmentID != "" {
-			names = append(names, corev1.UniqueVolumeName(pluginName+"/"+r.DriverName+"^"+r.VolumeHandle))
+			names = append(names, r.uniqueName())
 		}
 		unreadable = append(unreadable, err)
 	}
@@ -132,6 +132,7 @@ type options struct {
 	tokens   podmill.ServiceAccountTokens
 	cluster  Cluster
 	inUse    func()
+	told     func(corev1.UniqueVolumeName) bool
 	observer Observer
 	timeout  time.Duration
 }
@@ -147,8 +148,11 @@ func WithServiceAccountTokens(tokens podmill.ServiceAccountTokens) Option {
 // WithCluster joins the drivers to a cluster.
 func WithCluster(cluster Cluster) Option { return func(o *options) { o.cluster = cluster } }
 
-// WithInUse has a func called when [Drivers.InUse] may say something else than before. It returns at once.
-func WithInUse(changed func()) Option { return func(o *options) { o.inUse = changed } }
+// WithInUse has changed called when [Drivers.InUse] may say something else than before, and told asked whether the cluster has been told of a volume: one that is
+// attached is not mounted before that, or it could be detached under its pods. Both return at once.
+func WithInUse(changed func(), told func(corev1.UniqueVolumeName) bool) Option {
+	return func(o *options) { o.inUse, o.told = changed, told }
+}
 
 // WithObserver says who is told of what happens.
 func WithObserver(observer Observer) Option { return func(o *options) { o.observer = observer } }

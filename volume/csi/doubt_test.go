@@ -119,7 +119,7 @@ func TestABlockDeviceWhosePlaceIsTaken(t *testing.T) {
 // A volume stays staged that no pod has any more: it counts as in use until its driver has unstaged it, or it would be detached while it is mounted.
 func TestAStageThatNoPodHasIsInUse(t *testing.T) {
 	changed := make(chan struct{}, 100)
-	r := joined(t, nil, storagev1.CSIDriverSpec{}, WithInUse(func() { changed <- struct{}{} }))
+	r := joined(t, nil, storagev1.CSIDriverSpec{}, WithInUse(func() { changed <- struct{}{} }, always))
 	r.bind()
 	attached := &storagev1.VolumeAttachment{Status: storagev1.VolumeAttachmentStatus{Attached: true}}
 	s := spec{record: record{DriverName: "csi.test", VolumeHandle: "vol1", NodeName: "node1"}}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/podmill/podmill/internal/atomicfile"
 )
 
@@ -124,6 +126,11 @@ const block = "Block"
 // isOf reports that a record is of the same volume as another. Block devices of one PersistentVolume's name are staged in one place, one after the other.
 func (r record) isOf(other record) bool {
 	return r.DriverName == other.DriverName && r.VolumeHandle == other.VolumeHandle
+}
+
+// uniqueName is a volume's name in the status of a Node.
+func (r record) uniqueName() corev1.UniqueVolumeName {
+	return corev1.UniqueVolumeName(pluginName + "/" + r.DriverName + "^" + r.VolumeHandle)
 }
 
 func (r record) isBlock() bool { return r.VolumeMode == block }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -364,7 +365,7 @@ func TestModesThatADriverDoesNotHave(t *testing.T) {
 // A volume is used when its controller has attached it, with what that has to say; meanwhile it counts as in use, so that it is not detached.
 func TestAttachment(t *testing.T) {
 	changed := make(chan struct{}, 100)
-	r := joined(t, nil, storagev1.CSIDriverSpec{}, WithInUse(func() { changed <- struct{}{} }))
+	r := joined(t, nil, storagev1.CSIDriverSpec{}, WithInUse(func() { changed <- struct{}{} }, always))
 	r.bind()
 	pod := persistent("a")
 	if why := r.notReady(pod); !strings.Contains(why, "volume vol1 of CSI driver csi.test is not attached to node node1, VolumeAttachment csi-") {
@@ -405,6 +406,28 @@ func TestAttachment(t *testing.T) {
 	if inUse() != "" {
 		t.Errorf("%q is in use", inUse())
 	}
+}
+
+func always(corev1.UniqueVolumeName) bool { return true }
+
+// A volume that is attached is not mounted before the cluster knows that it is in use: it could be detached under its pods.
+func TestNothingIsMountedThatMayBeDetached(t *testing.T) {
+	var told atomic.Bool
+	r := joined(t, nil, storagev1.CSIDriverSpec{}, WithInUse(func() {}, func(name corev1.UniqueVolumeName) bool {
+		return told.Load() && name == "kubernetes.io/csi/csi.test^vol1"
+	}))
+	r.bind()
+	spec := &spec{record: record{DriverName: "csi.test", VolumeHandle: "vol1", NodeName: "node1"}}
+	r.cluster.with(func() {
+		r.cluster.attachments[spec.attachment()] = &storagev1.VolumeAttachment{Status: storagev1.VolumeAttachmentStatus{Attached: true}}
+	})
+	pod := persistent("a")
+	if why := r.notReady(pod); !strings.HasSuffix(why, ": the Node does not say yet that it is in use") || r.asked() != "" {
+		t.Errorf("%s; the driver was asked for %q", why, r.asked())
+	}
+	told.Store(true)
+	r.mount(pod)
+	r.unmount(pod)
 }
 
 // A part of a volume is bound for a container, and goes before the volume does.
