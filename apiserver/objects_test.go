@@ -94,12 +94,9 @@ func TestAnObjectIsWatchedWhilePodsReferToIt(t *testing.T) {
 		<-changed
 	}
 	api.Patch("secrets", "key", map[string]any{"data": map[string]any{"key": []byte("two")}})
-	for ref := range changed {
+	for ref := range changed { // and of what others make meanwhile
 		if ref == (podmill.ObjectRef{Kind: "Secret", Namespace: api.Namespace, Name: "key"}) {
 			break
-		}
-		if ref.Kind != "Service" { // of these others make some, too
-			t.Errorf("told of %v", ref)
 		}
 	}
 	if found, err := objects.Secret(t.Context(), api.Namespace, "key"); err != nil || string(found.Data["key"]) != "two" {

@@ -73,11 +73,11 @@ func TestAStaticPodIsShown(t *testing.T) {
 	}
 	name := "web-" + c.Node
 	mirror := c.reaches(name, "is ready", ready)
-	if own := c.own(); len(own) != 1 || own[0] == mirror.UID {
-		t.Fatalf("pods %v, want one by another UID than %s", own, mirror.UID)
+	own := c.own()
+	if len(own) != 1 || own[0].UID == mirror.UID {
+		t.Fatalf("%d pods, want one by another UID than the mirror's", len(own))
 	}
-	uid := c.own()[0]
-	before := c.seen(uid)
+	before, uid := own[0], own[0].UID
 	c.Delete("pods", name, -1)
 	again := c.reaches(name, "is back", func(pod *corev1.Pod) bool { return pod.UID != mirror.UID && ready(pod) })
 	if now := c.seen(uid); now.Container("main").ID != before.Container("main").ID {

@@ -133,20 +133,9 @@ func (c *cluster) end() {
 }
 
 // own returns the pods that this agent has in the runtime.
-func (c *cluster) own() []types.UID {
+func (c *cluster) own() []*podmill.RuntimePod {
 	c.t.Helper()
-	var snap podmill.Snapshot
-	if err := c.runtime.ListPods(context.Background(), &snap); err != nil { // also in a clean-up
-		c.t.Fatal(err)
-	}
-	var uids []types.UID
-	for i := range snap.Items {
-		uid := snap.Items[i].Pod.UID
-		if seen := c.seen(uid); !slices.Contains(uids, uid) && slices.ContainsFunc(seen.Sandboxes, func(s podmill.Sandbox) bool { return s.Labels[podmill.LabelOwner] == c.root }) {
-			uids = append(uids, uid)
-		}
-	}
-	return uids
+	return testenv.Own(c.t, c.runtime, c.root)
 }
 
 func (c *cluster) seen(uid types.UID) *podmill.RuntimePod {

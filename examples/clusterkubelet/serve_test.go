@@ -83,6 +83,7 @@ while [ ! -e /data/end ]; do sleep 0.1; done; rm /data/end; echo "end $n" >&2; e
 	if rest, err := io.ReadAll(followed); err != nil || string(rest) != "end 0\n" {
 		t.Errorf("the rest is %q, %v", rest, err)
 	}
+	c.Eventually("the next instance speaks", func() bool { text, _ := c.logs("talker"); return text != "" })
 	c.wantLog("begin 1\n", "talker")
 	c.wantLog("begin 0\nend 0\n", "talker", "previous", "true")
 	c.wantLog("end 0\n", "talker", "previous", "true", "tailLines", "1")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/cri"
@@ -110,27 +109,7 @@ func (s *site) end() {
 // own returns what this agent has in the runtime.
 func (s *site) own() []*podmill.RuntimePod {
 	s.Helper()
-	var snap podmill.Snapshot
-	if err := s.runtime.ListPods(s.Context(), &snap); err != nil {
-		s.Fatal(err)
-	}
-	seen := map[types.UID]bool{}
-	var own []*podmill.RuntimePod
-	for i := range snap.Items {
-		uid := snap.Items[i].Pod.UID
-		if seen[uid] {
-			continue
-		}
-		seen[uid] = true
-		pod, err := s.runtime.InspectPod(s.Context(), uid)
-		if err != nil {
-			continue // another test's that is just going
-		}
-		if slices.ContainsFunc(pod.Sandboxes, func(sandbox podmill.Sandbox) bool { return sandbox.Labels[podmill.LabelOwner] == s.root }) {
-			own = append(own, pod)
-		}
-	}
-	return own
+	return testenv.Own(s, s.runtime, s.root)
 }
 
 // containers returns the IDs of all containers that this agent has.
