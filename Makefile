@@ -19,7 +19,7 @@ stories: ## kubectl on a whole cluster: scheduler, controllers and a clusterkube
 	@hack/stories.sh
 
 unit: ## the tests that run anywhere, and what they left out
-	@hack/gotest.sh -by-reason ./...
+	@hack/gotest.sh -by-reason -- ./...
 
 lint: ## golangci-lint, go vet, govulncheck, shellcheck
 	@hack/lint.sh

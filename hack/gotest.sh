@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# gotest.sh [-by-reason] ARGS...: go test ARGS, which then says what it skipped.
+# gotest.sh [-by-reason] [-again REGEXP] -- ARGS...: go test ARGS, which then
+# says what it skipped; tools/gotest tells more.
 . "$(dirname "$0")/lib.sh"
-how=()
-[[ ${1:-} == -by-reason ]] && how=("$1") && shift
 go_tool gotest
-go test -json "$@" | "$bin/gotest" "${how[@]}"
+exec "$bin/gotest" "$@"

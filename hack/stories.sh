@@ -21,4 +21,4 @@ trap 'exit 130' HUP INT TERM
 "$hack/controlplane.sh" start whole
 eval "$("$hack/env.sh")"
 cd "$repo"
-"$hack/gotest.sh" -count=1 -timeout=20m -run='^TestStory' ./examples/clusterkubelet
+"$hack/gotest.sh" -- -count=1 -timeout=20m -run='^TestStory' ./examples/clusterkubelet
