@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -180,11 +181,35 @@ func (o *Objects) use(ctx context.Context, ref podmill.ObjectRef) {
 		f.take, f.failed = w, w.failed
 		go func() {
 			defer close(w.ended)
+			var asking sync.WaitGroup
+			defer asking.Wait()
+			if ref.Name != "" {
+				asking.Go(func() { o.first(ctx, ref, w, f.example) })
+			}
 			f.run(ctx)
 		}()
 		o.watches[ref] = w
 	}
 	w.users++
+}
+
+// first asks for an object whose watch has just begun: the server answers that at once, and a watch not before it is sure that its cache is fresh, which
+// takes it some fifty milliseconds.
+func (o *Objects) first(ctx context.Context, ref podmill.ObjectRef, w *objectWatch, example runtime.Object) {
+	var found any
+	err := patiently(ctx, func(ctx context.Context) error {
+		object, err := get(ctx, o, ref, example.DeepCopyObject())
+		if err == nil {
+			found, err = lean(object)
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		w.first(found)
+	case errors.Is(err, podmill.ErrNotFound):
+		w.first()
+	}
 }
 
 // leave counts one user less. With the last the watch ends, which is waited for.

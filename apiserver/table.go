@@ -33,8 +33,27 @@ func keyOf(o metav1.Object) podmill.ObjectRef {
 	return podmill.ObjectRef{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
+// first takes what was asked for beside the feed, unless the feed has told by now.
+func (t *table) first(objects ...any) {
+	if t.replace(objects, true) {
+		t.changed()
+	}
+}
+
 func (t *table) set(objects []any) {
+	if t.replace(objects, false) {
+		t.changed()
+	}
+}
+
+// replace reports whether there is news in it.
+func (t *table) replace(objects []any, onlyFirst bool) bool {
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := !t.isSynced()
+	if onlyFirst && !first {
+		return false
+	}
 	before := t.objects
 	t.objects = make(map[podmill.ObjectRef]metav1.Object, len(objects))
 	differs := len(objects) != len(before)
@@ -48,14 +67,10 @@ func (t *table) set(objects []any) {
 		known, ok := before[key]
 		differs = differs || !ok || known.GetResourceVersion() != o.GetResourceVersion()
 	}
-	first := !t.isSynced()
 	if first {
 		close(t.synced)
 	}
-	t.mu.Unlock()
-	if first || differs {
-		t.changed()
-	}
+	return first || differs
 }
 
 func (t *table) put(object any) {
