@@ -144,7 +144,7 @@ func (c *config) subjects(ctx context.Context, b *bench, dir string) ([]subject,
 	// With the process ID, make down knows whose test was killed.
 	cgroupRoot := fmt.Sprintf("/podmill-test-%d-bench", os.Getpid())
 	mini := newMinikubelet(filepath.Join(dir, "minikubelet"), c.minikubelet, b.tap.endpoint, cgroupRoot)
-	r, err := newRaw(b.tap.endpoint, filepath.Join(mini.dir, "root"))
+	r, err := newRaw(b.tap.endpoint, filepath.Join(mini.dir, "root"), cgroupRoot)
 	if err != nil || c.kubelet == "" {
 		return []subject{mini, r}, err
 	}

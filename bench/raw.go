@@ -11,7 +11,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/podmill/podmill/cgroup"
 )
 
 // raw makes the calls that have to be, and nothing else: for each pod the very messages that minikubelet has sent for it, with the IDs of now. It looks
@@ -20,6 +25,7 @@ type raw struct {
 	conn    *grpc.ClientConn
 	runtime runtimeapi.RuntimeServiceClient
 	root    string // of the agent that was recorded
+	cgroups *cgroup.Manager
 	scripts map[string]*script
 
 	mu  sync.Mutex
@@ -33,11 +39,17 @@ type script struct {
 	stop   *runtimeapi.StopContainerRequest
 }
 
+func (s *script) uid() types.UID { return types.UID(s.run.GetConfig().GetMetadata().GetUid()) }
+
 type ids struct{ sandbox, container string }
 
-func newRaw(endpoint, root string) (*raw, error) {
+func newRaw(endpoint, root, cgroupRoot string) (*raw, error) {
+	cgroups, err := cgroup.New(cgroupRoot)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := grpc.NewClient(endpoint, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	return &raw{conn: conn, runtime: runtimeapi.NewRuntimeServiceClient(conn), root: root, scripts: map[string]*script{}, now: map[string]*ids{}}, err
+	return &raw{conn: conn, runtime: runtimeapi.NewRuntimeServiceClient(conn), root: root, cgroups: cgroups, scripts: map[string]*script{}, now: map[string]*ids{}}, err
 }
 
 // record learns what was sent for each pod, and forgets what was learned before.
@@ -70,9 +82,13 @@ func (r *raw) name() string { return "raw" }
 
 func (r *raw) used() time.Duration { return 0 }
 
-// up puts in place what the recorded agent made on disk: that is no call of the runtime.
-func (r *raw) up(context.Context) error {
+// up puts in place what the recorded agent made on disk, and the pods' cgroups, whose weights decide who gets a scarce core: that is no call of the
+// runtime.
+func (r *raw) up(ctx context.Context) error {
 	for pod, s := range r.scripts {
+		if _, err := r.cgroups.EnsureCgroup(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: s.uid()}}); err != nil {
+			return fmt.Errorf("prepare pod %s: %w", pod, err)
+		}
 		for _, create := range s.create {
 			if err := r.prepare(s.run.GetConfig(), create.GetConfig()); err != nil {
 				return fmt.Errorf("prepare pod %s: %w", pod, err)
@@ -159,7 +175,7 @@ func (r *raw) killed(ctx context.Context, pod string) error {
 
 func (r *raw) remove(ctx context.Context, pods []string) error {
 	return r.all(pods, func(pod string, s *script, now *ids) error {
-		defer os.RemoveAll(filepath.Join(r.root, "pods", s.run.GetConfig().GetMetadata().GetUid()))
+		defer os.RemoveAll(filepath.Join(r.root, "pods", string(s.uid())))
 		m := proto.CloneOf(s.stop)
 		m.ContainerId = now.container
 		if _, err := r.runtime.StopContainer(ctx, m); err != nil {
@@ -168,7 +184,9 @@ func (r *raw) remove(ctx context.Context, pods []string) error {
 		if _, err := r.runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: now.sandbox}); err != nil {
 			return err
 		}
-		_, err := r.runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: now.sandbox})
-		return err
+		if _, err := r.runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: now.sandbox}); err != nil {
+			return err
+		}
+		return r.cgroups.RemoveCgroup(ctx, s.uid())
 	})
 }
