@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/lifecycle"
 	"github.com/podmill/podmill/internal/resources"
 )
@@ -205,7 +204,7 @@ func (p port) conflicts(other port) bool {
 
 // checkTaints rejects pods that would have to leave at once. That NoSchedule was heeded is the scheduler's business. Static pods stay where they are put.
 func checkTaints(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {
-	if isStatic(pod) {
+	if lifecycle.Static(pod.Annotations) {
 		return nil
 	}
 	for i := range node.Taints {
@@ -216,12 +215,6 @@ func checkTaints(node *Node, _ []*corev1.Pod, pod *corev1.Pod) *Rejection {
 		}
 	}
 	return nil
-}
-
-// isStatic reports whether a pod came from elsewhere than the API.
-func isStatic(pod *corev1.Pod) bool {
-	source, ok := pod.Annotations[podmill.AnnotationConfigSource]
-	return ok && source != "api"
 }
 
 func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {

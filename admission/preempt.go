@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/podmill/podmill/internal/lifecycle"
 	"github.com/podmill/podmill/internal/qos"
 )
 
@@ -49,7 +50,7 @@ func Preempt(node *Node, others []*corev1.Pod, pod *corev1.Pod) (victims []*core
 }
 
 func isCritical(pod *corev1.Pod) bool {
-	return isStatic(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
+	return lifecycle.Static(pod.Annotations) || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
 // yields reports whether a pod has to end if a critical one needs what it has.

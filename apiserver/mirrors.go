@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // Mirrors shows static pods in the API server: each has a mirror pod there, with its status, which is created once, made anew when the static pod is
@@ -59,12 +60,6 @@ func NewMirrors(client *Client, sink *StatusSink, owner func() *corev1.Node) *Mi
 
 func nameOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-}
-
-// isStatic reports whether a pod came from elsewhere than the API.
-func isStatic(pod *corev1.Pod) bool {
-	source, ok := pod.Annotations[podmill.AnnotationConfigSource]
-	return ok && source != sourceName
 }
 
 // Follow returns the source with its pods shown.
@@ -146,7 +141,7 @@ func (m *Mirrors) of(name types.NamespacedName) *shown {
 
 // UpdateStatus implements [podmill.StatusSink]. The status of a static pod is written by Run, as soon as there is a mirror for it.
 func (m *Mirrors) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
-	if !isStatic(pod) {
+	if !lifecycle.Static(pod.Annotations) {
 		return m.sink.UpdateStatus(ctx, pod, status)
 	}
 	m.mu.Lock()
@@ -164,7 +159,7 @@ func (m *Mirrors) UpdateStatus(ctx context.Context, pod *corev1.Pod, status *cor
 
 // FinishPod implements [podmill.StatusSink].
 func (m *Mirrors) FinishPod(ctx context.Context, pod *corev1.Pod) error {
-	if !isStatic(pod) {
+	if !lifecycle.Static(pod.Annotations) {
 		return m.sink.FinishPod(ctx, pod)
 	}
 	m.mu.Lock()

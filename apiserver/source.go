@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // AnnotationMirror is on a mirror pod, and holds the hash of the static pod that it shows.
@@ -46,9 +47,7 @@ func NewPodSource(client *Client, opts ...SourceOption) *PodSource {
 }
 
 // Name implements [podmill.PodSource].
-func (s *PodSource) Name() string { return sourceName }
-
-const sourceName = "api"
+func (s *PodSource) Name() string { return lifecycle.API }
 
 // Run implements [podmill.PodSource]. It returns nil when ctx has ended, and goes on over every error before that.
 func (s *PodSource) Run(ctx context.Context, deliver func(podmill.PodUpdate)) error {
@@ -172,6 +171,6 @@ func ours(pod *corev1.Pod) *corev1.Pod {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[podmill.AnnotationConfigSource] = sourceName
+	pod.Annotations[podmill.AnnotationConfigSource] = lifecycle.API
 	return pod
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // incarnation is one life of a pod. A UID has at most two: the one that is under way and, where the pod was taken away and asked for
@@ -36,23 +37,14 @@ type fullName struct{ namespace, name string }
 
 func (inc *incarnation) fullName() fullName { return fullName{inc.ref.Namespace, inc.ref.Name} }
 
-// fromAPI is the source whose pods never share a full name: the API itself sees to that. A pod that the API has deleted is
-// no obstacle to the next of its name.
-const fromAPI = "api"
-
-func isStatic(annotations map[string]string) bool {
-	source, ok := annotations[podmill.AnnotationConfigSource]
-	return ok && source != fromAPI
-}
-
 func configured(pod *corev1.Pod, arrival uint64) *incarnation {
-	return &incarnation{life: newLife(pod), ref: podmill.RefOf(pod), static: isStatic(pod.Annotations), arrival: arrival}
+	return &incarnation{life: newLife(pod), ref: podmill.RefOf(pod), static: lifecycle.Static(pod.Annotations), arrival: arrival}
 }
 
 func orphaned(seen *podmill.RuntimePod, arrival uint64) *incarnation {
 	inc := &incarnation{life: newOrphan(seen), ref: seen.PodRef, arrival: arrival}
 	for i := range seen.Sandboxes {
-		inc.static = inc.static || isStatic(seen.Sandboxes[i].Annotations)
+		inc.static = inc.static || lifecycle.Static(seen.Sandboxes[i].Annotations)
 	}
 	return inc
 }

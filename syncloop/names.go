@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/internal/lifecycle"
 )
 
 // start tells the workers of a pod that is wanted, or wanted otherwise. A static pod that they do not know waits until it is sure that its name is free, or
@@ -31,25 +32,25 @@ func (l *Loop) startWaiting(ctx context.Context) {
 
 // nameIsClear reports that the workers know every pod that a static pod has to wait for. It hands them those that the runtime holds and nothing wants.
 func (l *Loop) nameIsClear(ctx context.Context, pod *corev1.Pod) bool {
-	if l.opts.runtime == nil || !static(pod) {
+	if l.opts.runtime == nil || !lifecycle.Static(pod.Annotations) {
 		return true
 	}
 	held, listed := l.opts.runtime()
 	if !listed {
 		return false
 	}
-	clear := true
+	free := true
 	for _, former := range held {
 		if former.Namespace != pod.Namespace || former.Name != pod.Name || former.UID == pod.UID || l.workers.Known(former.UID) {
 			continue
 		}
 		if !inspected(former) {
-			clear = false // nobody knows yet whose it is
+			free = false // nobody knows yet whose it is
 			continue
 		}
 		l.orphan(ctx, former)
 	}
-	return clear
+	return free
 }
 
 // orphan hands over a pod that the runtime holds and the workers do not know, if it is this agent's and nothing can want it.
@@ -60,12 +61,6 @@ func (l *Loop) orphan(ctx context.Context, pod *podmill.RuntimePod) {
 	logr.FromContextOrDiscard(ctx).Info("nothing wants a pod that the runtime holds, tearing it down", "pod", pod.PodRef)
 	l.workers.Orphan(pod)
 	l.opts.observer.orphan(pod.PodRef)
-}
-
-// static reports that a pod comes from a source that knows it by its name, so that a change of it is another pod.
-func static(pod *corev1.Pod) bool {
-	source := pod.Annotations[podmill.AnnotationConfigSource]
-	return source != "" && source != "api"
 }
 
 // inspected reports that more is known of a pod than what a listing says, which has no times.

@@ -1,3 +1,3 @@
-// Package lifecycle holds the small rules of a container's life that more than one part needs: which containers a pod
-// has and in what order they start, and which of them run again after an exit. Every function is pure.
+// Package lifecycle holds the small rules of the life of pods and containers that more than one part needs: which containers a pod
+// has and in what order they start, which of them run again after an exit, and which pods are static. Every function is pure.
 package lifecycle
