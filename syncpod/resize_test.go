@@ -65,7 +65,7 @@ func (r *rig) since(n int) (story []string, length int) {
 	for _, e := range entries[n:] {
 		_, line, _ := strings.Cut(e.String(), " ")
 		for _, about := range []string{"ResizeContainer", "cgroup", "StopContainer", "CreateContainer", "event", "{"} {
-			if strings.HasPrefix(line, about) && !strings.Contains(line, "Pulled") && !strings.Contains(line, "Created") && !strings.Contains(line, "Started container") {
+			if strings.HasPrefix(line, about) && !strings.Contains(line, "Pulled") && !strings.Contains(line, "Created") && !strings.Contains(line, "Container started") {
 				story = append(story, line)
 			}
 		}

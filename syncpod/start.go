@@ -56,7 +56,7 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 	if err != nil {
 		return u.told(c.Name, u.failed(ctx, reasonCreateError, err))
 	}
-	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventCreated, "Created container "+c.Name)
+	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventCreated, "Container created")
 	logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
 	if ctx.Err() != nil {
 		return outcome{err: ctx.Err()}
@@ -78,7 +78,7 @@ func (u *bringingUp) run(ctx context.Context, c *corev1.Container, id string) ou
 		o.tried = true
 		return o
 	}
-	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventStarted, "Started container "+c.Name)
+	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventStarted, "Container started")
 	if hooked {
 		u.hooks.postStart(&hook{container: c, handler: c.Lifecycle.PostStart, id: id, address: u.addressOf(u.pod.Spec.HostNetwork, u.sandbox)})
 	}
