@@ -25,7 +25,6 @@ const (
 	eventFailedPreStop     = "FailedPreStopHook"
 	eventFailedSandbox     = "FailedCreatePodSandBox"
 	eventHookFallback      = "LifecycleHTTPFallback"
-	eventInvalidEnv        = "InvalidEnvironmentVariableNames"
 	eventKilling           = "Killing"
 	eventNetworkNotReady   = "NetworkNotReady"
 	eventResize            = "Resize" // followed by Deferred or Infeasible

@@ -90,12 +90,9 @@ func (u *bringingUp) resolve(
 	ctx context.Context, start *Start, image *podmill.Image, volumes map[string]podmill.Volume,
 ) (*podmill.ContainerSpec, error) {
 	c := start.Container
-	vars, skipped, err := env.Resolve(u.environment(ctx, c))
+	vars, err := env.Resolve(u.environment(ctx, c))
 	if err != nil {
 		return nil, err
-	}
-	for _, s := range skipped {
-		u.event(u.pod, c.Name, corev1.EventTypeWarning, eventInvalidEnv, s.String())
 	}
 	devices, err := u.allotDevices(ctx, c)
 	if err != nil {

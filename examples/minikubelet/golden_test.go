@@ -128,7 +128,7 @@ func goldenPods(t *testing.T) (pods []*corev1.Pod) {
 func goldenOptions(t *testing.T) []agent.Option {
 	t.Helper()
 	objects := &goldenObjects{podmilltest.NewObjects()}
-	objects.SetConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "config"}, Data: map[string]string{"KEY": "value", "OTHER": "$(KEY)", "bad key": "x"}})
+	objects.SetConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "config"}, Data: map[string]string{"KEY": "value", "OTHER": "$(KEY)", "a-b.c": "x"}})
 	objects.SetSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "secret"}, Data: map[string][]byte{"PASSWORD": []byte("hunter2")}})
 	objects.Bind(
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "claim", UID: "claim-uid"}},

@@ -2,7 +2,7 @@
 //
 // # Usage
 //
-//	vars, skipped, err := env.Resolve(env.Input{Pod: pod, Container: c, ConfigMap: ..., Secret: ...})
+//	vars, err := env.Resolve(env.Input{Pod: pod, Container: c, ConfigMap: ..., Secret: ...})
 //	command, args := env.Command(c, vars)
 //
 // # Guarantees
@@ -15,8 +15,9 @@
 // A variable can also stand in a file that an init container has left in a volume (KEP-3721); its syntax is that of the kubelet, a narrow one.
 //
 // What a container cannot start without is a [podmill.ReasonError] with the reason CreateContainerConfigError, which names
-// the variable, the object and the key, and never a value. A key of envFrom that is no name of a variable is left out and
-// reported; the container starts.
+// the variable, the object and the key, and never a value.
+//
+// Every key of an object in envFrom is a variable, whatever a shell thinks of its name (KEP-4369).
 //
 // # What you implement
 //

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/downward"
@@ -33,27 +32,13 @@ type Input struct {
 	Services func() ([]*corev1.Service, error)
 }
 
-// Skipped is an object whose keys could not all be variables.
-type Skipped struct {
-	Kind      string // "configMap" or "secret"
-	Namespace string
-	Name      string
-	Keys      []string // with their prefix, sorted
-}
-
-// String is what the kubelet says in its event InvalidEnvironmentVariableNames.
-func (s Skipped) String() string {
-	return fmt.Sprintf("Keys [%s] from the EnvFrom %s %s/%s were skipped since they are considered invalid environment variable names.",
-		strings.Join(s.Keys, ", "), s.Kind, s.Namespace, s.Name)
-}
-
-// Resolve returns the variables of a container, each name once, and what was left out. The error is a *podmill.ReasonError.
-func Resolve(in Input) (vars []podmill.EnvVar, skipped []Skipped, err error) {
+// Resolve returns the variables of a container, each name once. The error is a *podmill.ReasonError.
+func Resolve(in Input) ([]podmill.EnvVar, error) {
 	r := resolver{Input: in, index: map[string]int{}, objects: map[string]content{}}
 	if in.Services != nil {
 		services, err := in.Services()
 		if err != nil {
-			return nil, nil, configError("services have not yet been read at least once, cannot construct envvars: %w", err)
+			return nil, configError("services have not yet been read at least once, cannot construct envvars: %w", err)
 		}
 		for _, v := range Services(in.Pod, services) {
 			r.set(v.Name, v.Value)
@@ -61,15 +46,15 @@ func Resolve(in Input) (vars []podmill.EnvVar, skipped []Skipped, err error) {
 	}
 	for i := range in.Container.EnvFrom {
 		if err := r.addSource(&in.Container.EnvFrom[i]); err != nil {
-			return nil, nil, configError("envFrom[%d]: %w", i, err)
+			return nil, configError("envFrom[%d]: %w", i, err)
 		}
 	}
 	for i := range in.Container.Env {
 		if err := r.addVar(&in.Container.Env[i]); err != nil {
-			return nil, nil, configError("env %s: %w", in.Container.Env[i].Name, err)
+			return nil, configError("env %s: %w", in.Container.Env[i].Name, err)
 		}
 	}
-	return r.vars, r.skipped, nil
+	return r.vars, nil
 }
 
 // Command returns the container's command and arguments with its variables put in. Each is empty where the container leaves it to its image.
@@ -104,8 +89,7 @@ func valuesOf(vars []podmill.EnvVar) map[string]string {
 type resolver struct {
 	Input
 	vars    []podmill.EnvVar
-	index   map[string]int // of a name in vars
-	skipped []Skipped
+	index   map[string]int     // of a name in vars
 	objects map[string]content // by kind and name
 }
 
@@ -151,17 +135,8 @@ func (r *resolver) addSource(from *corev1.EnvFromSource) error {
 	if !object.found {
 		return missing(optional, "%s %q not found", strings.ToLower(kind), name)
 	}
-	skipped := Skipped{Kind: kind, Namespace: r.Pod.Namespace, Name: name}
 	for _, key := range slices.Sorted(maps.Keys(object.data)) {
-		variable := from.Prefix + key
-		if len(validation.IsEnvVarName(variable)) > 0 {
-			skipped.Keys = append(skipped.Keys, variable)
-			continue
-		}
-		r.set(variable, object.data[key])
-	}
-	if len(skipped.Keys) > 0 {
-		r.skipped = append(r.skipped, skipped)
+		r.set(from.Prefix+key, object.data[key])
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func input(t *testing.T, container string) env.Input {
 		}}},
 	}
 	configMaps := map[string]map[string]string{
-		"cm1": {"X": "1", "Y": "1", "1bad": "z", "a b": "q"},
+		"cm1": {"X": "1", "Y": "1", "1bad": "z", "a-b": "q"},
 		"cm2": {"X": "2"},
 		"cm3": {"X": "3"},
 	}
@@ -67,7 +67,7 @@ func lines(vars []podmill.EnvVar) string {
 }
 
 func TestResolve(t *testing.T) {
-	for _, tt := range []struct{ name, container, want, skipped string }{
+	for _, tt := range []struct{ name, container, want string }{
 		{
 			name:      "values refer to what was defined before",
 			container: `{env: [{name: A, value: a}, {name: B, value: "$(A)-$(C)-$$(A)"}, {name: C, value: "$(B)"}, {name: EMPTY}]}`,
@@ -75,7 +75,7 @@ func TestResolve(t *testing.T) {
 		},
 		{
 			// B088
-			name: "envFrom: a later source wins, env wins over both, invalid names are left out",
+			name: "envFrom: a later source wins, env wins over both, every key is a variable",
 			container: `
 envFrom:
 - configMapRef: {name: cm1}
@@ -84,15 +84,7 @@ envFrom:
 - configMapRef: {name: absent, optional: true}
 - secretRef: {name: absent, optional: true}
 env: [{name: X, value: "$(X)!"}]`,
-			want: "X=3!\nY=1\nP_X=2",
-			skipped: "Keys [1bad, a b] from the EnvFrom configMap shop/cm1 were skipped since they are considered " +
-				"invalid environment variable names.",
-		},
-		{
-			name:      "a prefix can make a name valid",
-			container: `{envFrom: [{prefix: K_, configMapRef: {name: cm1}}]}`,
-			want:      "K_1bad=z\nK_X=1\nK_Y=1",
-			skipped:   "Keys [K_a b] from the EnvFrom configMap shop/cm1 were skipped since they are considered invalid environment variable names.",
+			want: "1bad=z\nX=3!\nY=1\na-b=q\nP_X=2",
 		},
 		{
 			name: "keys of objects; what an object holds is not expanded",
@@ -141,19 +133,12 @@ env:
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			vars, skipped, err := env.Resolve(input(t, tt.container))
+			vars, err := env.Resolve(input(t, tt.container))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, lines(vars)); diff != "" {
 				t.Errorf("variables (-want +got):\n%s", diff)
-			}
-			var said string
-			for _, s := range skipped {
-				said += s.String()
-			}
-			if diff := cmp.Diff(tt.skipped, said); diff != "" {
-				t.Errorf("skipped (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -196,7 +181,7 @@ func TestWhatAContainerCannotStartWithoutIsNamed(t *testing.T) {
 		{"no envFrom source", `{envFrom: [{prefix: A}]}`, `envFrom[0]: names neither a configMap nor a secret`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := env.Resolve(input(t, tt.container))
+			_, err := env.Resolve(input(t, tt.container))
 			var reason *podmill.ReasonError
 			if !errors.As(err, &reason) || reason.Reason != "CreateContainerConfigError" {
 				t.Fatalf("error = %v, want a CreateContainerConfigError", err)
@@ -211,12 +196,12 @@ func TestWhatAContainerCannotStartWithoutIsNamed(t *testing.T) {
 func TestAnUnknownAddressOrProviderIsAnError(t *testing.T) {
 	in := input(t, `{env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.hostIPs}}}]}`)
 	in.HostIPs = nil
-	if _, _, err := env.Resolve(in); err == nil || !strings.Contains(err.Error(), "status.hostIPs: no address is known") {
+	if _, err := env.Resolve(in); err == nil || !strings.Contains(err.Error(), "status.hostIPs: no address is known") {
 		t.Errorf("error = %v", err)
 	}
 	in = input(t, `{envFrom: [{secretRef: {name: s1, optional: true}}]}`)
 	in.Secret = nil
-	if _, _, err := env.Resolve(in); err == nil || !strings.Contains(err.Error(), `secret "s1": nothing provides such objects here`) {
+	if _, err := env.Resolve(in); err == nil || !strings.Contains(err.Error(), `secret "s1": nothing provides such objects here`) {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -227,7 +212,7 @@ envFrom: [{configMapRef: {name: cm1}}, {configMapRef: {name: none, optional: tru
 env: [{name: A, valueFrom: {configMapKeyRef: {name: cm1, key: X}}}, {name: B, valueFrom: {configMapKeyRef: {name: cm1, key: "Y"}}}]`)
 	asked, ask := 0, in.ConfigMap
 	in.ConfigMap = func(name string) (*corev1.ConfigMap, error) { asked++; return ask(name) }
-	if _, _, err := env.Resolve(in); err != nil || asked != 2 {
+	if _, err := env.Resolve(in); err != nil || asked != 2 {
 		t.Errorf("asked %d times (%v), want once for each of two objects", asked, err)
 	}
 }

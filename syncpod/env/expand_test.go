@@ -79,7 +79,7 @@ func Example() {
 		Args: []string{"--greeting=$(GREETING)"},
 		Env:  []corev1.EnvVar{{Name: "WHO", Value: "world"}, {Name: "GREETING", Value: "hello, $(WHO)"}},
 	}
-	vars, _, err := env.Resolve(env.Input{Pod: &corev1.Pod{}, Container: c})
+	vars, err := env.Resolve(env.Input{Pod: &corev1.Pod{}, Container: c})
 	if err != nil {
 		fmt.Println(err)
 		return

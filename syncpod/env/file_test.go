@@ -43,7 +43,7 @@ func TestVariablesFromFiles(t *testing.T) {
 				}
 				return []byte(tc.file), nil
 			}
-			vars, _, err := env.Resolve(in)
+			vars, err := env.Resolve(in)
 			if tc.wrong == "" {
 				if err != nil || lines(vars) != "A=a\nX="+tc.want {
 					t.Errorf("%q, %v", lines(vars), err)
@@ -74,7 +74,7 @@ func TestOptionalVariablesFromFiles(t *testing.T) {
 		in := input(t, `{env: [{name: X, valueFrom: {fileKeyRef: {volumeName: data, path: a/b, key: KEY, optional: true}}},
 			{name: Y, valueFrom: {fileKeyRef: {volumeName: data, path: a/b, key: OTHER2, optional: true}}}]}`)
 		in.File = func(string, string) ([]byte, error) { calls++; return []byte(tc.file), tc.err }
-		vars, _, err := env.Resolve(in)
+		vars, err := env.Resolve(in)
 		if got := fmt.Sprint(err); tc.want == "" && (err != nil || len(vars) > 0) || tc.want != "" && !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %v, %v", name, vars, err)
 		}
@@ -83,7 +83,7 @@ func TestOptionalVariablesFromFiles(t *testing.T) {
 		}
 	}
 	in := input(t, `{env: [{name: X, valueFrom: {fileKeyRef: {volumeName: data, path: a, key: KEY, optional: true}}}]}`)
-	if _, _, err := env.Resolve(in); err == nil {
+	if _, err := env.Resolve(in); err == nil {
 		t.Error("nobody has files, and it is no error")
 	}
 }

@@ -27,7 +27,7 @@ func TestServices(t *testing.T) {
 	}
 	names := func(links *bool, own ...corev1.EnvVar) (all string, values map[string]string) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: corev1.PodSpec{EnableServiceLinks: links}}
-		vars, _, err := env.Resolve(env.Input{
+		vars, err := env.Resolve(env.Input{
 			Pod: pod, Container: &corev1.Container{Env: own},
 			Services: func() ([]*corev1.Service, error) { return services, nil },
 		})
