@@ -18,6 +18,7 @@ func TestSysctls(t *testing.T) {
 	}{
 		{name: "net.ipv4.tcp_syncookies"},
 		{name: "net/ipv4/tcp_syncookies"},
+		{name: "net.ipv4.tcp_notsent_lowat"},
 		{name: "kernel.msgmax", want: `spec.securityContext.sysctls[0].name: "kernel.msgmax" is neither safe nor allowed here`},
 		{name: "kernel.msgmax", allowed: []string{"kernel.msg*"}},
 		{name: "kernel/msgmax", allowed: []string{"kernel.msgmax"}},
