@@ -52,7 +52,7 @@ func (m *Manager) Choose(pod *corev1.Pod, seen *podmill.RuntimePod) (current *po
 // and resolv.conf give the same spec. A pod that cannot have one fails with an event and the name of the field; one that wants a port of the node which
 // another pod has, with the reason NodePorts. From now on, until Remove, the ports are its own.
 func (m *Manager) Spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, error) {
-	spec, _, err := m.spec(pod, attempt)
+	spec, err := m.spec(pod, attempt)
 	if err == nil {
 		err = m.ports.take(pod, m.opts.neighbours)
 	}
@@ -67,15 +67,20 @@ func (m *Manager) Spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, e
 	return spec, nil
 }
 
-func (m *Manager) spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, []warning, error) {
-	host := &podmill.DNS{Servers: []string{"127.0.0.1"}, Searches: []string{"."}}
-	if m.opts.resolvConf != "" && pod.Spec.DNSPolicy != corev1.DNSNone {
-		var err error
-		if host, err = readResolvConf(m.opts.resolvConf); err != nil {
-			return nil, nil, err
-		}
+func (m *Manager) spec(pod *corev1.Pod, attempt uint32) (*podmill.SandboxSpec, error) {
+	host, err := m.hostDNS(pod)
+	if err != nil {
+		return nil, err
 	}
 	return specOf(pod, attempt, &m.opts, host)
+}
+
+// hostDNS returns the node's DNS configuration, as far as a pod may need it.
+func (m *Manager) hostDNS(pod *corev1.Pod) (*podmill.DNS, error) {
+	if m.opts.resolvConf == "" || pod.Spec.DNSPolicy == corev1.DNSNone {
+		return &podmill.DNS{Servers: []string{"127.0.0.1"}, Searches: []string{"."}}, nil
+	}
+	return readResolvConf(m.opts.resolvConf)
 }
 
 // Run runs a sandbox and returns it with its addresses. After an error a sandbox may be there; look before the next attempt.
@@ -87,7 +92,7 @@ func (m *Manager) Run(ctx context.Context, spec *podmill.SandboxSpec) (*podmill.
 	if spec.Attempt > 0 {
 		m.event(pod, corev1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
-	m.warn(pod, spec.Attempt)
+	m.warn(pod)
 	start := time.Now()
 	id, err := m.runtime.RunSandbox(ctx, spec)
 	m.opts.observer.ran(ref, spec.RuntimeHandler, time.Since(start), err)
@@ -179,11 +184,12 @@ func each(ctx context.Context, seen *podmill.RuntimePod, verb string, do func(co
 }
 
 // warn tells people what a pod's sandbox could not have of what was asked for.
-func (m *Manager) warn(pod *corev1.Pod, attempt uint32) {
-	_, warnings, err := m.spec(pod, attempt)
+func (m *Manager) warn(pod *corev1.Pod) {
+	host, err := m.hostDNS(pod)
 	if err != nil {
 		return // the spec that is being run was made before: resolv.conf is being replaced
 	}
+	_, warnings, _ := podDNS(pod, m.opts.dns, host) // without an error, or there were no spec to run
 	for _, w := range warnings {
 		tell := func() { m.event(pod, corev1.EventTypeWarning, w.reason, w.message) }
 		if w.reason == missingClusterDNSReason {

@@ -14,25 +14,25 @@ import (
 const maxLogName = 255
 
 // specOf resolves what a pod leaves open of its sandbox. The same input gives the same spec.
-func specOf(pod *corev1.Pod, attempt uint32, o *options, host *podmill.DNS) (*podmill.SandboxSpec, []warning, error) {
+func specOf(pod *corev1.Pod, attempt uint32, o *options, host *podmill.DNS) (*podmill.SandboxSpec, error) {
 	if n := len(pod.Namespace) + len(pod.Name) + len(pod.UID) + 2; n > maxLogName {
-		return nil, nil, fmt.Errorf(
+		return nil, fmt.Errorf(
 			"namespace, name and UID are too long for the name of a log directory: %d characters, at most %d are allowed", n, maxLogName)
 	}
 	name, err := hostname(pod, o.dns.domain)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	dns, warnings, err := podDNS(pod, o.dns, host)
+	dns, _, err := podDNS(pod, o.dns, host)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	handler, err := handlerOf(pod, o.handlers)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := checkSysctls(pod, o.sysctls); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return &podmill.SandboxSpec{
 		Pod:            pod,
@@ -43,7 +43,7 @@ func specOf(pod *corev1.Pod, attempt uint32, o *options, host *podmill.DNS) (*po
 		RuntimeHandler: handler,
 		Labels:         labelsOf(pod, o.owner),
 		Annotations:    maps.Clone(pod.Annotations),
-	}, warnings, nil
+	}, nil
 }
 
 // labelsOf returns a pod's labels and those that the pod is found by, which win.

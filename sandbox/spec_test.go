@@ -47,7 +47,12 @@ func TestSpecGolden(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			spec, warnings, err := specOf(readPod(t, file), 3, &opts, host)
+			pod := readPod(t, file)
+			spec, err := specOf(pod, 3, &opts, host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, warnings, err := podDNS(pod, opts.dns, host)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +107,7 @@ func TestSpecIsItsOwn(t *testing.T) {
 	pod.Spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{{Name: "timeout", Value: new("9")}}}
 	host := &podmill.DNS{Servers: make([]string, 1, 8), Searches: []string{"x"}, Options: []string{"timeout:1"}}
 	before := pod.DeepCopy()
-	spec, _, err := specOf(pod, 0, &options{}, host)
+	spec, err := specOf(pod, 0, &options{}, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +150,7 @@ func TestSpecRefused(t *testing.T) {
 			pod := newPod("web")
 			pod.UID = "01234567-89ab-cdef-0123-456789abcdef"
 			tc.change(pod)
-			_, _, err := specOf(pod, 0, &options{handlers: tc.handlers}, &podmill.DNS{})
+			_, err := specOf(pod, 0, &options{handlers: tc.handlers}, &podmill.DNS{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
