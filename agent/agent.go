@@ -62,10 +62,11 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 	for _, opt := range opts {
 		opt(&a.opts)
 	}
-	if err := a.keepStatuses(root, &sources); err != nil {
+	sources, err := a.keepStatuses(sources)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.wire(root); err != nil {
+	if err := a.wire(); err != nil {
 		return nil, err
 	}
 	a.loop = syncloop.New(a.gate(), a.inbox, sources, append(a.opts.loop,
@@ -74,11 +75,11 @@ func New(runtime podmill.Runtime, root string, sources []podmill.PodSource, opts
 }
 
 // keepStatuses chooses the sink. A sink of files remembers what the pods of the sources were before a restart.
-func (a *Agent) keepStatuses(root string, sources *[]podmill.PodSource) error {
+func (a *Agent) keepStatuses(sources []podmill.PodSource) ([]podmill.PodSource, error) {
 	if a.opts.sink == nil {
-		files, err := status.NewFileSink(filepath.Join(root, "status"))
+		files, err := status.NewFileSink(filepath.Join(a.root, "status"))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		a.opts.sink = files
 	}
@@ -89,19 +90,18 @@ func (a *Agent) keepStatuses(root string, sources *[]podmill.PodSource) error {
 	}
 	files, ok := a.opts.sink.(*status.FileSink)
 	if !ok {
-		return nil
+		return sources, nil
 	}
 	known, _ := files.Load() // what cannot be read is not known; the clean-up names and removes it
-	remembered := make([]podmill.PodSource, len(*sources))
-	for i, source := range *sources {
+	remembered := make([]podmill.PodSource, len(sources))
+	for i, source := range sources {
 		remembered[i] = &remembering{PodSource: source, statuses: known}
 	}
-	*sources = remembered
-	return nil
+	return remembered, nil
 }
 
 // wire makes the blocks and joins them.
-func (a *Agent) wire(root string) error {
+func (a *Agent) wire() error {
 	o := &a.opts
 	a.state = newRuntimeState(a.runtime)
 	wanted := func(uid types.UID) bool {
@@ -110,40 +110,25 @@ func (a *Agent) wire(root string) error {
 	}
 	report := &reporter{statuses: a.statuses, runtime: a.state, hostIPs: o.node.IPs, wanted: wanted, ended: map[types.UID]bool{}}
 	a.eyes = pleg.New(a.runtime, a.inbox.Put, append(o.pleg, pleg.WithObserver(o.observers.PLEG))...)
-	sandboxes := sandbox.New(a.runtime, append(a.sandboxOptions(root), o.sandbox...)...)
+	sandboxes := sandbox.New(a.runtime, append(a.sandboxOptions(), o.sandbox...)...)
 	images := image.New(a.runtime, append(o.image, image.WithSecrets(o.objects), image.WithEvents(o.events), image.WithObserver(o.observers.Image))...)
-	volumes, err := a.mounter(root)
+	volumes, err := a.mounter()
 	if err != nil {
 		return err
 	}
-	users, err := userns.New(root, o.users...)
+	users, err := userns.New(a.root, o.users...)
 	if err != nil {
 		return err
 	}
 	a.probes = a.prober()
-	handOpts := []syncpod.Option{
-		syncpod.WithDirectories(root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
-		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
-		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
-		syncpod.WithRefusal(a.refusal), syncpod.WithUserNamespaces(users), syncpod.WithRoom(a.room),
-	}
-	if services, ok := podmill.As[podmill.Services](o.objects); ok {
-		handOpts = append(handOpts, syncpod.WithServices(services))
-	}
-	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
-		handOpts = append(handOpts, syncpod.WithOverhead(func(ctx context.Context, pod *corev1.Pod) (corev1.ResourceList, error) {
-			return overhead(ctx, classes, pod)
-		}))
-	}
-	if o.cgroups != nil {
-		handOpts = append(handOpts, syncpod.WithCgroups(o.cgroups))
-		a.cleaners = append(a.cleaners, a.afterALook(o.cgroups))
-	}
 	a.hands, err = syncpod.New(syncpod.Config{
 		Runtime: a.runtime, Cache: a.eyes, Sandboxes: sandboxes, Images: images, Reporter: report,
-	}, append(handOpts, o.hands...)...)
+	}, append(a.handOptions(volumes, users), o.hands...)...)
 	if err != nil {
 		return err
+	}
+	if o.cgroups != nil {
+		a.cleaners = append(a.cleaners, a.afterALook(o.cgroups))
 	}
 	a.features = join(a.runtime, volumes, a.hands, a.probes, sandboxes, images)
 	a.checker = podspec.NewChecker(a.features)
@@ -159,10 +144,32 @@ func (a *Agent) wire(root string) error {
 	return nil
 }
 
-func (a *Agent) sandboxOptions(root string) []sandbox.Option {
+func (a *Agent) handOptions(volumes podmill.VolumeMounter, users *userns.Manager) []syncpod.Option {
+	o := &a.opts
+	opts := []syncpod.Option{
+		syncpod.WithDirectories(a.root, o.logRoot), syncpod.WithVolumes(volumes), syncpod.WithEvents(o.events),
+		syncpod.WithNetworkReady(a.state.networkReady), syncpod.WithWake(a.inbox.Put), syncpod.WithNode(o.node),
+		syncpod.WithProber(a.probes), syncpod.WithObserver(o.observers.SyncPod), syncpod.WithObjects(o.objects, o.objects),
+		syncpod.WithRefusal(a.refusal), syncpod.WithUserNamespaces(users), syncpod.WithRoom(a.room),
+	}
+	if services, ok := podmill.As[podmill.Services](o.objects); ok {
+		opts = append(opts, syncpod.WithServices(services))
+	}
+	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
+		opts = append(opts, syncpod.WithOverhead(func(ctx context.Context, pod *corev1.Pod) (corev1.ResourceList, error) {
+			return overhead(ctx, classes, pod)
+		}))
+	}
+	if o.cgroups != nil {
+		opts = append(opts, syncpod.WithCgroups(o.cgroups))
+	}
+	return opts
+}
+
+func (a *Agent) sandboxOptions() []sandbox.Option {
 	o := &a.opts
 	opts := []sandbox.Option{
-		sandbox.WithOwner(root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox),
+		sandbox.WithOwner(a.root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox),
 		sandbox.WithNeighbours(func() []*corev1.Pod { pods, _ := a.Pods(); return pods }),
 	}
 	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
@@ -187,7 +194,7 @@ func (a *Agent) prober() *probe.Manager {
 }
 
 // mounter returns who makes volumes ready, and has it cleaned up after.
-func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
+func (a *Agent) mounter() (podmill.VolumeMounter, error) {
 	o := &a.opts
 	if o.volumes == nil {
 		how := []volume.Option{
@@ -198,7 +205,7 @@ func (a *Agent) mounter(root string) (podmill.VolumeMounter, error) {
 			how = append(how, volume.WithNodeLabels(func() map[string]string { return o.admission().Labels }))
 		}
 		how = append(how, providers(o.objects)...)
-		volumes, err := volume.New(root, append(how, o.volume...)...)
+		volumes, err := volume.New(a.root, append(how, o.volume...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -301,6 +308,3 @@ func (a *Agent) watchObjects(ctx context.Context) error {
 	}
 	return nil
 }
-
-// errPodsLeft says that pods could not be stopped in time.
-var errPodsLeft = errors.New("pods are left")

@@ -102,7 +102,7 @@ func (a *Agent) awaitEnds() error {
 		select {
 		case <-a.finished:
 		case <-time.After(patience): // since the last one has finished
-			err := fmt.Errorf("%d %w, and none has stopped for %v; the first is %s, %s", len(left), errPodsLeft, patience, left[0].PodRef, left[0].State)
+			err := fmt.Errorf("%d pods are left, and none has stopped for %v; the first is %s, %s", len(left), patience, left[0].PodRef, left[0].State)
 			if left[0].Err != nil {
 				err = fmt.Errorf("%w: %w", err, left[0].Err)
 			}
