@@ -216,7 +216,7 @@ func TestAnIdlePodCostsLittle(t *testing.T) {
 		if each > limit {
 			t.Errorf("an idle pod costs %d bytes", each)
 		}
-		if more := runtime.NumGoroutine() - goroutines; more > 0 {
+		if more := runtime.NumGoroutine() - goroutines; more > 1 { // Go may have begun one of its own
 			t.Errorf("%d idle pods cost %d goroutines", n, more)
 		}
 		runtime.KeepAlive(pods)

@@ -145,13 +145,11 @@ func (w *Workers) hire() {
 	}
 	c.coming = true
 	c.size++
-	c.syncs.Add(1)
-	go w.work(c)
+	c.syncs.Go(func() { w.work(c) })
 }
 
 // work is a goroutine: it syncs pods as long as there are some that are ready.
 func (w *Workers) work(c *crew) {
-	defer c.syncs.Done()
 	w.mu.Lock()
 	c.coming = false
 	for inc := c.ready.pop(); inc != nil; inc = c.ready.pop() {
