@@ -54,9 +54,12 @@ func TestAPodThatComesBackWhileItsVolumeIsTakenAway(t *testing.T) {
 			r.bind()
 			r.mount(pod)
 			r.driver.Fault("NodeUnpublishVolume", "hang")
-			ctx, kill := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer kill()
-			if err := r.UnmountVolumes(ctx, pod.UID); err == nil {
+			ctx, kill := context.WithCancel(t.Context())
+			taken := make(chan error, 1)
+			go func() { taken <- r.UnmountVolumes(ctx, pod.UID) }()
+			r.eventually("the driver is asked", func() bool { return len(r.driver.Calls("NodeUnpublishVolume")) > 0 })
+			kill()
+			if err := <-taken; err == nil {
 				t.Fatal("it is taken away")
 			}
 			r.driver.Fault("", "")

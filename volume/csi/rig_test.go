@@ -51,8 +51,9 @@ type rig struct {
 	cluster *cluster
 	opts    []Option
 
-	heard chan string // names of drivers that registered, or were refused
-	stop  func()
+	heard  chan string   // names of drivers that registered, or were refused
+	failed chan struct{} // has a token when an attempt to make a volume ready has failed
+	stop   func()
 }
 
 // newRig returns volumes without a cluster, and a driver that was not started yet. args are the driver's.
@@ -63,7 +64,7 @@ func newRig(t testing.TB, args []string, opts ...Option) *rig {
 	must(t, err)
 	r := &rig{
 		t: t, root: root, objects: podmilltest.NewObjects(), events: podmilltest.NewEventRecorder(), opts: opts,
-		heard: make(chan string, 1000), driver: testcsi.New(t, filepath.Join(root, "plugins_registry"), args...),
+		heard: make(chan string, 1000), failed: make(chan struct{}, 1), driver: testcsi.New(t, filepath.Join(root, "plugins_registry"), args...),
 	}
 	t.Cleanup(r.end)
 	r.restart()
@@ -105,7 +106,8 @@ func (r *rig) restart() {
 	drivers, err := New(r.root, "node1", append(opts, r.opts...)...)
 	must(r.t, err)
 	r.drivers = drivers
-	r.Manager, err = volume.New(r.root, volume.WithPlugins(drivers), volume.WithClaims(r.objects), volume.WithEvents(r.events), volume.WithPatience(20*time.Second))
+	r.Manager, err = volume.New(r.root, volume.WithPlugins(drivers), volume.WithClaims(r.objects), volume.WithEvents(r.events), volume.WithPatience(20*time.Second),
+		volume.WithObserver(volume.Observer{SetUp: r.attempted}))
 	must(r.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -192,11 +194,32 @@ func (r *rig) mount(pod *corev1.Pod) string {
 	return volumes["v"].HostPath
 }
 
-// notReady returns why a pod's volumes do not become ready in a short time.
+func (r *rig) attempted(_ podmill.PodRef, _ string, _ time.Duration, err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case r.failed <- struct{}{}:
+	default:
+	}
+}
+
+// notReady returns why a pod's volume is not ready when that has been tried once.
 func (r *rig) notReady(pod *corev1.Pod) string {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 700*time.Millisecond)
+	select {
+	case <-r.failed: // another attempt
+	default:
+	}
+	ctx, cancel := context.WithCancel(r.t.Context())
 	defer cancel()
+	go func() {
+		select {
+		case <-r.failed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	_, err := r.MountVolumes(ctx, pod)
 	if err == nil {
 		r.t.Fatal("the volumes are ready")
