@@ -70,6 +70,7 @@ func newNode(t *testing.T, api *testapi.API) *cluster {
 		"--kubeconfig", c.NodeKubeconfig, "--container-runtime-endpoint", endpoint, "--root-dir", c.root, "--cgroup-root", testenv.CgroupRoot(t),
 		"--hostname-override", c.Node, "--pod-manifest-path", c.manifests, "--v", "1",
 		"--node-ip", "127.0.0.1", "--address", "127.0.0.1", "--port", "0", "--client-ca-file", authority,
+		"--eviction-hard", "memory.available<1Mi", // however full the machine's disk is
 	}
 	var err error
 	if c.runtime, err = cri.Dial(t.Context(), endpoint); err != nil {
