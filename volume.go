@@ -2,6 +2,7 @@ package podmill
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,9 @@ type Volume struct {
 	SELinuxRelabel bool
 	// Block says that HostPath is a block device.
 	Block bool
+	// Renew is when MountVolumes has to be called again though nothing has happened, because the volume holds something that ends, such as a token. Zero is never, and so is
+	// what has passed.
+	Renew time.Time
 }
 
 // SubPathMounter is an optional interface of a [VolumeMounter] that can give a container a part of a volume. It is found by type assertion.

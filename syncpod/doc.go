@@ -41,7 +41,8 @@
 // nearer. Containers stop before the sandbox, and the pod is reported as stopped when a look has shown that all have. What it leaves on disk is removed
 // only as far as it is known; mounts are not crossed and links not followed.
 //
-// When the context of a sync ends, nothing is created or started any more. A sync that finds nothing to do asks the runtime nothing.
+// When the context of a sync ends, nothing is created or started any more. A sync that finds nothing to do asks the runtime nothing, and brings the pod's volumes up to date. With
+// [WithWake] there is one when a volume wants it ([podmill.Volume].Renew), as for a token that ends.
 //
 // A postStart hook runs beside the sync that started its container, and until it has succeeded the container has not started: it is not told as
 // running, not probed, and lets no other container start after it. A failure kills it; so does an agent that finds no record of how the hook ended. All

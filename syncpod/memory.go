@@ -40,6 +40,8 @@ type memory struct {
 	// refused is why nothing of the pod is started, as people have been told.
 	refused string
 	alarm   *time.Timer
+	// renew is when the first of the pod's volumes wants to be brought up to date; zero if none does.
+	renew time.Time
 	sizing
 }
 
@@ -239,6 +241,25 @@ func (m *memory) hooks(b *beside) map[string]Hooks {
 		states[id] = s
 	}
 	return states
+}
+
+// mounted takes over when volumes that were made ready want to be brought up to date.
+func (m *memory) mounted(volumes map[string]podmill.Volume) {
+	m.renew = time.Time{}
+	for _, v := range volumes {
+		m.renew = earlier(m.renew, v.Renew)
+	}
+}
+
+// isStale reports whether a volume should have been brought up to date by now. The sync that is under way does so, or the next.
+func (m *memory) isStale(now time.Time) bool { return !m.renew.IsZero() && !now.Before(m.renew) }
+
+// earlier returns the earlier of two times; zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // silence puts off the alarm.

@@ -79,8 +79,8 @@ func WithNetworkReady(ready func(ctx context.Context) error) Option {
 	return func(o *options) { o.networkReady = ready }
 }
 
-// WithWake says who is called, from a goroutine of its own, when a pod is to be synced again because a back-off is over; the func returns at once.
-// Without it the pod waits for its next sync of another cause.
+// WithWake says who is called, from a goroutine of its own, when a pod is to be synced again because a back-off is over, or a volume wants to be brought up
+// to date; the func returns at once. Without it the pod waits for its next sync of another cause.
 func WithWake(wake func(pod types.UID)) Option { return func(o *options) { o.wake = wake } }
 
 // WithProber says who probes containers. Without it they are started and ready as soon as they run, and nothing but their own end

@@ -70,8 +70,12 @@ func (s *Syncer) settle(ctx context.Context, pod *corev1.Pod, m *memory, hooks *
 			return nil, failed
 		case now.End != nil:
 			return now.End, nil
-		case now.Idle() && round == 0 && !now.refused:
-			_, err := s.mountVolumes(ctx, pod)
+		case now.Idle() && !now.refused && (round == 0 || m.isStale(time.Now())):
+			volumes, err := s.mountVolumes(ctx, pod)
+			if err == nil {
+				m.mounted(volumes)
+				s.wakeAt(pod.UID, m, now.Until)
+			}
 			return nil, err
 		case now.Idle():
 			return nil, nil
@@ -166,9 +170,12 @@ func (s *Syncer) health(pod *corev1.Pod, seen *podmill.RuntimePod, hooked map[st
 	return health
 }
 
-// wakeAt has the pod synced again when its next back-off is over.
+// wakeAt has the pod synced again when its next back-off is over, or a volume of it wants to be brought up to date.
 func (s *Syncer) wakeAt(uid types.UID, m *memory, at time.Time) {
 	m.silence()
+	if !m.isStale(time.Now()) {
+		at = earlier(at, m.renew)
+	}
 	if !at.IsZero() && s.wake != nil {
 		m.alarm = time.AfterFunc(time.Until(at), func() { s.wake(uid) })
 	}
@@ -183,6 +190,7 @@ func (s *Syncer) act(ctx context.Context, pod *corev1.Pod, m *memory, hooks *bes
 			m.blame(now.Start, err)
 			return err
 		}
+		m.mounted(p.volumes)
 	}
 	m.dirty = true
 	m.condemned(now.Kill, now.seen)

@@ -23,8 +23,8 @@ type issuers struct {
 	issued       *issued
 }
 
-// files returns the files, by path, of a source of a projected volume that is a credential or a trust bundle. source is which one of the volume's it is.
-func (i issuers) files(ctx context.Context, m Mount, source int) (map[string][]byte, error) {
+// issue returns what a source of a projected volume holds that is a credential or a trust bundle. source is which one of the volume's it is.
+func (i issuers) issue(ctx context.Context, m Mount, source int) (credential, error) {
 	s := &m.Volume.Projected.Sources[source]
 	which := credentialID{m.Pod.UID, m.Volume.Name, source}
 	switch {
@@ -37,7 +37,7 @@ func (i issuers) files(ctx context.Context, m Mount, source int) (map[string][]b
 	case s.ClusterTrustBundle != nil && i.bundles != nil:
 		return i.bundle(ctx, s.ClusterTrustBundle)
 	}
-	return nil, unsupportedError(kindOf(s) + " sources of projected volumes are not supported")
+	return credential{}, unsupportedError(kindOf(s) + " sources of projected volumes are not supported")
 }
 
 func (i issuers) token(ctx context.Context, pod *corev1.Pod, s *corev1.ServiceAccountTokenProjection) (credential, error) {
@@ -53,13 +53,18 @@ func (i issuers) token(ctx context.Context, pod *corev1.Pod, s *corev1.ServiceAc
 
 // The kubelet's rules for tokens.
 const (
+	minAge    = time.Second // ours
 	maxAge    = 24 * time.Hour
 	maxJitter = 10 * time.Second // so that tokens which were made together are not renewed together
 )
 
-// renewAfter returns the age at which a token is renewed: at four fifths of its life, and after a day at the latest.
+// renewAfter returns the age at which a token is renewed: at four fifths of its life, and after a day at the latest. One that has no life, as where the node's clock goes
+// wrong, is not good for anything, and is not worth to be renewed in haste.
 func renewAfter(life time.Duration) time.Duration {
-	return min(life/5*4, maxAge) - rand.N(min(maxJitter, max(life/20, 1)))
+	if life <= 0 {
+		return 0
+	}
+	return max(minAge, min(life/5*4, maxAge)-rand.N(min(maxJitter, max(life/20, 1))))
 }
 
 func (i issuers) certificate(ctx context.Context, pod *corev1.Pod, s *corev1.PodCertificateProjection) (credential, error) {
@@ -80,12 +85,12 @@ func (i issuers) certificate(ctx context.Context, pod *corev1.Pod, s *corev1.Pod
 	return credential{files: files, renew: c.Renew, expires: c.Expires}, nil
 }
 
-func (i issuers) bundle(ctx context.Context, s *corev1.ClusterTrustBundleProjection) (map[string][]byte, error) {
+func (i issuers) bundle(ctx context.Context, s *corev1.ClusterTrustBundleProjection) (credential, error) {
 	pem, err := i.bundles.TrustBundle(ctx, s)
 	if err != nil && (!is(s.Optional) || !errors.Is(err, podmill.ErrNotFound)) {
-		return nil, fmt.Errorf("clustertrustbundle %s: %w", bundleName(s), err)
+		return credential{}, fmt.Errorf("clustertrustbundle %s: %w", bundleName(s), err)
 	}
-	return map[string][]byte{s.Path: pem}, nil
+	return credential{files: map[string][]byte{s.Path: pem}}, nil
 }
 
 func bundleName(s *corev1.ClusterTrustBundleProjection) string {
@@ -98,7 +103,7 @@ func bundleName(s *corev1.ClusterTrustBundleProjection) string {
 	return "without a name"
 }
 
-// credential is something of a pod's that ends, as the files that it is.
+// credential is something that a pod proves itself by, as the files, by path, that it is. A trust bundle is one that does not end.
 type credential struct {
 	files          map[string][]byte
 	renew, expires time.Time
@@ -126,27 +131,27 @@ const (
 )
 
 // get returns a credential, made anew if it is time for that. While that fails, the old one is good until it ends. Calls for one credential come one after another.
-func (i *issued) get(ctx context.Context, which credentialID, make func(context.Context) (credential, error)) (map[string][]byte, error) {
+func (i *issued) get(ctx context.Context, which credentialID, make func(context.Context) (credential, error)) (credential, error) {
 	i.mu.Lock()
 	has, ok := i.all[which]
 	i.mu.Unlock()
 	now := time.Now()
 	switch {
 	case ok && now.Before(has.renew):
-		return has.files, nil
+		return has, nil
 	case ok && now.Before(has.expires):
 		return i.renewed(ctx, which, has, make), nil
 	}
 	fresh, err := make(ctx)
 	if err != nil {
-		return nil, err
+		return credential{}, err
 	}
 	i.put(which, fresh)
-	return fresh.files, nil
+	return fresh, nil
 }
 
 // renewed returns a credential in the place of one that is still good, or that one if none is to be had soon.
-func (i *issued) renewed(ctx context.Context, which credentialID, has credential, make func(context.Context) (credential, error)) map[string][]byte {
+func (i *issued) renewed(ctx context.Context, which credentialID, has credential, make func(context.Context) (credential, error)) credential {
 	attempt, cancel := context.WithTimeout(ctx, renewalTimeout)
 	defer cancel()
 	fresh, err := make(attempt)
@@ -159,7 +164,7 @@ func (i *issued) renewed(ctx context.Context, which credentialID, has credential
 		}
 	}
 	i.put(which, fresh)
-	return fresh.files
+	return fresh
 }
 
 func (i *issued) put(which credentialID, c credential) {

@@ -217,3 +217,60 @@ func TestCredentialsAreNotPrinted(t *testing.T) {
 		}
 	}
 }
+
+// A volume that holds what ends says when it wants to be brought up to date, whatever the life of that; others do not.
+func TestVolumeSaysWhenToRenewIt(t *testing.T) {
+	for _, life := range []time.Duration{5 * time.Second, 10 * time.Minute, time.Hour, 10 * 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			i := &issuer{life: life}
+			r := newRig(t, WithServiceAccountTokens(i))
+			r.configMap("m", map[string]string{"a": "1"})
+			long := tokenSource("long")
+			long.ServiceAccountToken.Path = "long"
+			pod := podmilltest.Pod("a", volume("v", projected(tokenSource("short"), long)), volume("w", configMapSource("m")))
+			least := min(life/5*4, maxAge) - min(maxJitter, life/20)
+			for made := 2; made < 40; made++ {
+				volumes, err := r.MountVolumes(t.Context(), pod)
+				must(t, err)
+				if i.made < made || !volumes["w"].Renew.IsZero() {
+					t.Fatalf("life %v: %d tokens were made, want at least %d; the ConfigMap is renewed at %v", life, i.made, made, volumes["w"].Renew)
+				}
+				left := time.Until(volumes["v"].Renew)
+				if made == 2 && (left < least || left > life/5*4) || left <= 0 {
+					t.Fatalf("life %v: it is to be renewed in %v, want %v to %v", life, left, least, life/5*4)
+				}
+				time.Sleep(left)
+			}
+			r.unmount(pod)
+		})
+	}
+}
+
+// What has ended and cannot be had is asked for every minute, and what has no life, as where a clock goes wrong, in no haste.
+func TestVolumeThatCannotBeRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := &issuer{life: 10 * time.Second}
+		r := newRig(t, WithServiceAccountTokens(i))
+		pod := podOf(projected(tokenSource("vault")))
+		renew := func() time.Duration {
+			t.Helper()
+			volumes, err := r.MountVolumes(t.Context(), pod)
+			must(t, err)
+			return time.Until(volumes["v"].Renew)
+		}
+		time.Sleep(renew())
+		i.fail = errors.New("nobody is there")
+		time.Sleep(renew()) // until it ends
+		for range 3 {
+			if left := renew(); left != renewalPause {
+				t.Errorf("it is to be renewed in %v, want %v", left, renewalPause)
+			}
+			time.Sleep(renewalPause)
+		}
+		i.fail, i.life = nil, -time.Hour
+		if left := renew(); left > 0 {
+			t.Errorf("a token without a life is to be renewed in %v", left)
+		}
+		r.unmount(pod)
+	})
+}

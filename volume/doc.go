@@ -29,6 +29,9 @@
 // and after growing pauses. A failure to read a ConfigMap or Secret leaves nothing half-made, and an optional one that is missing gives an
 // empty volume. A volume that was ready stays so when it cannot be brought up to date: a pod outlives the ConfigMap that it was started with.
 //
+// Tokens and certificates are renewed in time: a volume that holds one says when MountVolumes has to be called again for it ([podmill.Volume].Renew), as whoever runs the pod does
+// then, such as package syncpod.
+//
 // Whether a directory is a mount is asked of the kernel in one call, so that it costs the same on a node with thousands of mounts. This needs Linux 5.8;
 // on an older kernel nothing is removed.
 //

@@ -17,9 +17,9 @@ type self struct {
 	allocatable func() corev1.ResourceList
 }
 
-func (s self) collect(_ context.Context, m Mount) (payload, []string, error) {
+func (s self) collect(_ context.Context, m Mount) (collected, error) {
 	content, err := s.items(m.Pod, m.Volume.DownwardAPI.Items, modeOf(m.Volume.DownwardAPI.DefaultMode))
-	return content, nil, err
+	return collected{content: content}, err
 }
 
 func (s self) items(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode int32) (payload, error) {

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"io/fs"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,9 +17,15 @@ type files struct {
 	name     string
 	inMemory bool
 	handles  func(v *corev1.Volume) bool
-	// collect returns what the volume should hold, and what people should know about that.
-	collect func(ctx context.Context, m Mount) (payload, []string, error)
-	warn    func(pod *corev1.Pod, message string)
+	collect  func(ctx context.Context, m Mount) (collected, error)
+	warn     func(pod *corev1.Pod, message string)
+}
+
+// collected is what a volume should hold.
+type collected struct {
+	content  payload
+	warnings []string  // what people should know about it
+	renew    time.Time // when it should be collected anew because something of it ends; zero if nothing does
 }
 
 func (f *files) Name() string                  { return f.name }
@@ -26,7 +33,7 @@ func (f *files) Handles(v *corev1.Volume) bool { return f.handles(v) }
 
 // SetUp collects first, so that nothing is left half-made when that fails.
 func (f *files) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
-	content, warnings, err := f.collect(ctx, m)
+	all, err := f.collect(ctx, m)
 	if err != nil {
 		return podmill.Volume{}, err
 	}
@@ -40,16 +47,16 @@ func (f *files) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 	}
 	defer dir.Close()
 	mode, _ := owned(m.Pod, filesDirMode)
-	changed, err := atomicdir.Write(atomicdir.In(dir), content, mode)
+	changed, err := atomicdir.Write(atomicdir.In(dir), all.content, mode)
 	if err != nil {
 		return podmill.Volume{}, err
 	}
 	if changed {
-		for _, warning := range warnings {
+		for _, warning := range all.warnings {
 			f.warn(m.Pod, warning)
 		}
 	}
-	return podmill.Volume{HostPath: m.Path(), ReadOnly: true, SELinuxRelabel: true}, nil
+	return podmill.Volume{HostPath: m.Path(), ReadOnly: true, SELinuxRelabel: true, Renew: all.renew}, nil
 }
 
 func (*files) TearDown(_ context.Context, p Place) error { return p.remove() }

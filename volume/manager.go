@@ -20,6 +20,8 @@ import (
 const (
 	minPause = 500 * time.Millisecond
 	maxPause = 2*time.Minute + 2*time.Second
+	// renewalPause is how long a volume is left as it was that holds what has ended.
+	renewalPause = time.Minute
 )
 
 // Manager makes the volumes of pods ready, and takes them away.
@@ -76,6 +78,9 @@ func (m *Manager) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string
 			case errs[i] == nil:
 			case wasReady:
 				volumes[i], errs[i] = before, nil
+				if !before.Renew.IsZero() {
+					volumes[i].Renew = time.Now().Add(renewalPause)
+				}
 			case errors.Is(errs[i], errors.ErrUnsupported):
 				giveUp()
 			}

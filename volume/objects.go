@@ -20,20 +20,20 @@ type objects struct {
 	secrets    podmill.Secrets
 }
 
-func (o objects) collectConfigMap(ctx context.Context, m Mount) (payload, []string, error) {
+func (o objects) collectConfigMap(ctx context.Context, m Mount) (collected, error) {
 	v := m.Volume.ConfigMap
 	content, err := o.configMap(ctx, m.Pod, &corev1.ConfigMapProjection{
 		LocalObjectReference: v.LocalObjectReference, Items: v.Items, Optional: v.Optional,
 	}, modeOf(v.DefaultMode))
-	return content, nil, err
+	return collected{content: content}, err
 }
 
-func (o objects) collectSecret(ctx context.Context, m Mount) (payload, []string, error) {
+func (o objects) collectSecret(ctx context.Context, m Mount) (collected, error) {
 	v := m.Volume.Secret
 	content, err := o.secret(ctx, m.Pod, &corev1.SecretProjection{
 		LocalObjectReference: corev1.LocalObjectReference{Name: v.SecretName}, Items: v.Items, Optional: v.Optional,
 	}, modeOf(v.DefaultMode))
-	return content, nil, err
+	return collected{content: content}, err
 }
 
 // configMap returns the files that a volume makes of a ConfigMap.

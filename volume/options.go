@@ -54,8 +54,9 @@ func WithNodeLabels(labels func() map[string]string) Option {
 	return func(o *options) { o.nodeLabels = labels }
 }
 
-// WithServiceAccountTokens says who makes the tokens that projected volumes hold. They are renewed at four fifths of their life, when the pod's volumes are brought up
-// to date; while a token is still good that holds the pod for a few seconds at most, and is tried again after a pause. Without it such sources are refused.
+// WithServiceAccountTokens says who makes the tokens that projected volumes hold. They are renewed at four fifths of their life, by the MountVolumes for which the
+// volume asks then ([podmill.Volume].Renew); while a token is still good that holds the pod for a few seconds at most, and is tried again after a pause. Without it such
+// sources are refused.
 func WithServiceAccountTokens(tokens podmill.ServiceAccountTokens) Option {
 	return func(o *options) { o.issuers.tokens = tokens }
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,37 +20,44 @@ type projection struct {
 }
 
 // collect reads all sources. Where two have the same path the later one wins, as in the kubelet; people are told, for it is hardly what they meant.
-func (p projection) collect(ctx context.Context, m Mount) (payload, []string, error) {
-	content, warnings, errs := payload{}, []string(nil), several{}
+func (p projection) collect(ctx context.Context, m Mount) (collected, error) {
+	all, errs := collected{content: payload{}}, several{}
 	for i := range m.Volume.Projected.Sources {
-		files, err := p.source(ctx, m, i)
+		files, renew, err := p.source(ctx, m, i)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		for _, path := range slices.Sorted(maps.Keys(files)) {
-			if _, taken := content[path]; taken {
-				warnings = append(warnings, fmt.Sprintf(
+			if _, taken := all.content[path]; taken {
+				all.warnings = append(all.warnings, fmt.Sprintf(
 					"volume %q: source %d replaces what an earlier source has at path %q", m.Volume.Name, i, path))
 			}
-			content[path] = files[path]
+			all.content[path] = files[path]
+		}
+		if !renew.IsZero() && (all.renew.IsZero() || renew.Before(all.renew)) {
+			all.renew = renew
 		}
 	}
-	return content, warnings, errs.orNil()
+	return all, errs.orNil()
 }
 
-func (p projection) source(ctx context.Context, m Mount, i int) (payload, error) {
+// source reads one source. What ends says when to renew it.
+func (p projection) source(ctx context.Context, m Mount, i int) (files payload, renew time.Time, err error) {
 	mode := modeOf(m.Volume.Projected.DefaultMode)
 	switch source := &m.Volume.Projected.Sources[i]; {
 	case source.ConfigMap != nil:
-		return p.configMap(ctx, m.Pod, source.ConfigMap, mode)
+		files, err = p.configMap(ctx, m.Pod, source.ConfigMap, mode)
 	case source.Secret != nil:
-		return p.secret(ctx, m.Pod, source.Secret, mode)
+		files, err = p.secret(ctx, m.Pod, source.Secret, mode)
 	case source.DownwardAPI != nil:
-		return p.items(m.Pod, source.DownwardAPI.Items, mode)
+		files, err = p.items(m.Pod, source.DownwardAPI.Items, mode)
+	default:
+		var has credential
+		has, err = p.issue(ctx, m, i)
+		files, renew = credentials(m.Pod, has.files, mode), has.renew
 	}
-	files, err := p.files(ctx, m, i)
-	return credentials(m.Pod, files, mode), err
+	return files, renew, err
 }
 
 // credentials returns files for nobody but the pod. The user that all its containers run as owns them or, by the mode that follows from it,

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,49 +119,6 @@ func TestAHundredFirstStatuses(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil || len(way.Take()) != 100 {
 			t.Errorf("error %v, want 100 requests", err)
-		}
-	})
-}
-
-// A token of ten minutes, the shortest that a server gives, is renewed when four fifths of its life are over, and never expires in
-// the hands of its pod. Nobody is told, and the container runs on.
-func TestATokenIsRenewed(t *testing.T) {
-	testenv.Root(t)
-	inVirtualTime(t, func(v *virtual) {
-		pod := needy("p")
-		pod.Spec.Volumes[0].Projected.Sources[0].ServiceAccountToken.ExpirationSeconds = new(int64(600))
-		v.api.CreatePod(pod)
-		running := v.says(time.Minute, "p")
-		file := filepath.Join(v.root, "pods", string(running.UID), "volumes", "kubernetes.io~projected", "token", "token")
-		token := func() (until time.Time) {
-			data, err := os.ReadFile(file) //nolint:gosec // a test's own
-			if err == nil {
-				until, err = time.Parse(time.RFC3339, strings.TrimPrefix(string(data), "token-until-"))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return until
-		}
-		request := apifault.Request{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}
-		v.way.Take()
-		last := token()
-		for begin := time.Now(); time.Since(begin) < 2*time.Hour; v.pass(time.Second) {
-			switch now := token(); {
-			case !time.Now().Before(now):
-				t.Fatalf("the pod has a token that has expired at %v", now)
-			case now.After(last):
-				if left := time.Until(last); left < 20*time.Second || left > 135*time.Second {
-					t.Errorf("the token was renewed with %v left, want two minutes, less what the pod's next look may take", left)
-				}
-				last = now
-			}
-		}
-		if n := count(v.way.Take(), request); n < 12 || n > 16 {
-			t.Errorf("%d tokens in two hours, want one every eight or nine minutes", n)
-		}
-		if n := v.rt.Log().Count(podmilltest.OpCreateContainer); n != 1 || v.api.Pod("x", "p").ResourceVersion != running.ResourceVersion {
-			t.Errorf("%d containers were made, and the status is %+v", n, v.api.Pod("x", "p").Status)
 		}
 	})
 }

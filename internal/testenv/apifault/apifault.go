@@ -130,6 +130,35 @@ func Slow(d time.Duration) Effect {
 	}
 }
 
+// Rewrite has the server do what is asked, and changes what it answers, which is JSON.
+func Rewrite(change func(object map[string]any)) Effect {
+	return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", "application/json")
+		r.Header.Del("Accept-Encoding")
+		response, err := next.RoundTrip(r)
+		if err != nil || response.StatusCode >= http.StatusBadRequest {
+			return response, err
+		}
+		defer response.Body.Close()
+		object := map[string]any{}
+		if err := json.NewDecoder(response.Body).Decode(&object); err != nil {
+			return nil, fmt.Errorf("decode the answer to %s: %w", Parse(r), err)
+		}
+		change(object)
+		return answer(response.StatusCode, object), nil
+	}
+}
+
+// ShortLived has the tokens that the server makes look as if they ended after a time, which is shorter than what it can be asked for.
+func ShortLived(life time.Duration) Effect {
+	return Rewrite(func(token map[string]any) {
+		if status, ok := token["status"].(map[string]any); ok {
+			status["expirationTimestamp"] = time.Now().Add(life).UTC().Format(time.RFC3339)
+		}
+	})
+}
+
 func answer(code int, object any) *http.Response {
 	data, _ := json.Marshal(object)
 	return &http.Response{
