@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/utils/ptr"
@@ -151,7 +152,15 @@ func (w *mounting) volume() (podmill.Volume, error) {
 	path := w.target()
 	if w.isBlock() {
 		device, err := filepath.EvalSymlinks(path)
-		return podmill.Volume{HostPath: device, Block: true, ReadOnly: w.readOnly}, err
+		return podmill.Volume{HostPath: device, Block: true, ReadOnly: w.readOnly, Renew: w.renewal()}, err
 	}
-	return podmill.Volume{HostPath: path, ReadOnly: w.readOnly, SELinuxRelabel: !w.readOnly}, nil
+	return podmill.Volume{HostPath: path, ReadOnly: w.readOnly, SELinuxRelabel: !w.readOnly, Renew: w.renewal()}, nil
+}
+
+// renewal is when the driver is owed other tokens; zero is never, as where it does not want to be asked again for a volume that is published.
+func (w *mounting) renewal() time.Time {
+	if w.info == nil || !ptr.Deref(w.info.Spec.RequiresRepublish, false) {
+		return time.Time{}
+	}
+	return w.remembered(w.mount.Place).renew
 }

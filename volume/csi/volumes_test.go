@@ -308,8 +308,10 @@ func TestTokensAndRepublishing(t *testing.T) {
 		if text, _ := in[tokensKey].(string); len(calls) != 3 || !strings.HasPrefix(text, `{"vault":{"token":"a for vault","expirationTimestamp":"2`) {
 			t.Errorf("it was published %d times, with %v", len(calls), in)
 		}
-		if maker.made != 1 {
-			t.Errorf("%d tokens were made", maker.made)
+		volumes, err := r.MountVolumes(t.Context(), pod)
+		must(t, err)
+		if left := time.Until(volumes["v"].Renew); maker.made != 1 || left > 48*time.Minute || left < 40*time.Minute {
+			t.Errorf("%d tokens were made, which are to be renewed in %v, want four fifths of their hour", maker.made, left)
 		}
 		r.cluster.with(func() {
 			info := r.cluster.drivers["csi.test"].DeepCopy()
