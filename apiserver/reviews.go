@@ -12,7 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// How long answers are remembered, as in the kubelet. That a token is nobody's is not: there is no end of such tokens.
+// How long answers are remembered, as in the kubelet: those about tokens, whosoever they are or nobody's, and those about rights.
 const (
 	knownFor   = 2 * time.Minute
 	allowedFor = 5 * time.Minute
@@ -33,6 +33,7 @@ const (
 type Reviews struct {
 	client *Client
 	people answers[*authenticationv1.UserInfo]
+	nobody answers[struct{}] // tokens that are nobody's; of such there is no end, and they take no room from the others
 	rights answers[authorizationv1.SubjectAccessReviewStatus]
 
 	tokens, accesses chan struct{} // the turns of each kind: strangers' tokens keep nobody waiting who is known
@@ -43,11 +44,15 @@ func NewReviews(client *Client) *Reviews {
 	return &Reviews{client: client, tokens: make(chan struct{}, mostReviews), accesses: make(chan struct{}, mostReviews)}
 }
 
-// Authenticate says whose a bearer token is, by a TokenReview; nil if it is nobody's.
+// Authenticate says whose a bearer token is, by a TokenReview; nil if it is nobody's. That is remembered too, unless the server says that something was wrong when it looked:
+// then it may say something else the next time.
 func (r *Reviews) Authenticate(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	key := sha256.Sum256([]byte(token)) // who reads this memory finds no token
 	if user, ok := r.people.get(key); ok {
 		return user, nil
+	}
+	if _, ok := r.nobody.get(key); ok {
+		return nil, nil
 	}
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	err := inTurn(ctx, r.tokens, func(ctx context.Context) error {
@@ -57,6 +62,9 @@ func (r *Reviews) Authenticate(ctx context.Context, token string) (*authenticati
 		return nil, fmt.Errorf("review a token: %w", err)
 	}
 	if !review.Status.Authenticated {
+		if review.Status.Error == "" {
+			r.nobody.put(key, struct{}{}, knownFor)
+		}
 		return nil, nil
 	}
 	r.people.put(key, &review.Status.User, knownFor)

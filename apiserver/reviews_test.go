@@ -25,7 +25,10 @@ func reviewing(r *http.Request, body []byte) (int, any) {
 		review := &authenticationv1.TokenReview{}
 		_ = json.Unmarshal(body, review)
 		review.Kind, review.APIVersion = "TokenReview", "authentication.k8s.io/v1"
-		if review.Spec.Token == "good" {
+		switch review.Spec.Token {
+		case "odd":
+			review.Status.Error = "could not tell"
+		case "good":
 			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: "alice"}}
 		}
 		return http.StatusCreated, review
@@ -37,7 +40,7 @@ func reviewing(r *http.Request, body []byte) (int, any) {
 	return http.StatusCreated, review
 }
 
-// Answers are remembered, and no longer than the kubelet does; that a token is nobody's is asked each time, and kept nowhere.
+// Answers are remembered, and no longer than the kubelet does, also that a token is nobody's, of which there is no end; where something was wrong it is asked each time.
 func TestReviewsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -70,7 +73,9 @@ func TestReviewsAreRemembered(t *testing.T) {
 		asked("a token", 1, token("good", "alice"))
 		asked("a token that is known", 0, token("good", "alice"))
 		asked("nobody's token", 1, token("bad", ""))
-		asked("nobody's token again", 1, token("bad", ""))
+		asked("nobody's token again", 0, token("bad", ""))
+		asked("a token that the server has trouble with", 1, token("odd", ""))
+		asked("that token again", 1, token("odd", ""))
 		asked("a right", 1, right("alice", true))
 		asked("no right", 1, right("bob", false))
 		time.Sleep(29 * time.Second)
@@ -80,6 +85,7 @@ func TestReviewsAreRemembered(t *testing.T) {
 		asked("no right, which is forgotten", 1, right("bob", false))
 		time.Sleep(90 * time.Second)
 		asked("a token that is forgotten", 1, token("good", "alice"))
+		asked("nobody's token that is forgotten", 1, token("bad", ""))
 		asked("a right after two minutes", 0, right("alice", true))
 		time.Sleep(4 * time.Minute)
 		asked("a right that is forgotten", 1, right("alice", true))
@@ -93,8 +99,13 @@ func TestReviewsAreRemembered(t *testing.T) {
 		time.Sleep(time.Hour)
 		asked("a right when there was no room", 1, right("alice", true))
 		asked("a right when there is room again", 0, right("alice", true))
-		if n := len(r.people.all); n != 1 {
-			t.Errorf("%d tokens are remembered, want 1", n)
+		for i := range 2 * mostAnswers {
+			token(fmt.Sprint("token-", i), "")()
+		}
+		asked("a token among a great many strangers", 1, token("good", "alice"))
+		asked("that token again", 0, token("good", "alice"))
+		if known, strangers := len(r.people.all), len(r.nobody.all); known != 1 || strangers > mostAnswers {
+			t.Errorf("%d tokens are remembered, want 1, and %d of nobody, want at most %d", known, strangers, mostAnswers)
 		}
 	})
 }
