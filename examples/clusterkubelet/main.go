@@ -123,5 +123,5 @@ func compose(ctx context.Context, c *config, client *apiserver.Client, runtime c
 	if err != nil {
 		return nil, err
 	}
-	return []machine.Part{answer, c.shutdown(watch, self, a), a.Run, mirrors.Run, drivers.Run, storage.Run, self.Run}, nil
+	return []machine.Part{answer, c.serving.recertify(c.NodeName), c.shutdown(watch, self, a), a.Run, mirrors.Run, drivers.Run, storage.Run, self.Run}, nil
 }

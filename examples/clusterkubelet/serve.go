@@ -106,6 +106,28 @@ func (s *serving) serve(name string, handler http.Handler) (machine.Part, error)
 	}, nil
 }
 
+// recertify is the part that makes a certificate anew before the one that was made here ends. A connection that begins then gets it.
+func (s *serving) recertify(name string) machine.Part {
+	return func(ctx context.Context) error {
+		if !s.own || s.listener == nil {
+			<-ctx.Done()
+			return nil
+		}
+		daily := time.NewTicker(24 * time.Hour)
+		defer daily.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-daily.C:
+			}
+			if err := s.certify(name); err != nil {
+				logr.FromContextOrDiscard(ctx).Error(err, "the certificate to serve with is not renewed; it is tried again tomorrow", "file", s.cert)
+			}
+		}
+	}
+}
+
 // certify makes a certificate that signs itself, as the kubelet does, unless there is one that still serves for a while.
 func (s *serving) certify(name string) error {
 	if pair, err := tls.LoadX509KeyPair(s.cert, s.key); err == nil && time.Until(pair.Leaf.NotAfter) > 30*24*time.Hour {
