@@ -38,14 +38,14 @@ func (s *StatusSink) saw(pod *corev1.Pod) {
 	}
 }
 
-// differs reports whether a pod says, later, something else than was written. Callers hold mu.
+// differs reports whether a pod says, later, something else than was written, or than the server made of that. Callers hold mu.
 func (s *StatusSink) differs(pod *corev1.Pod) bool {
 	r := s.records[pod.UID]
 	if r == nil || r.patch == nil || !later(pod.ResourceVersion, r.version) {
 		return false
 	}
 	shown, err := statusPatch(pod.UID, &pod.Status)
-	return err == nil && !bytes.Equal(shown, r.patch)
+	return err == nil && !bytes.Equal(shown, r.patch) && !bytes.Equal(shown, r.kept)
 }
 
 // later reports whether a version of an object comes after another. Versions are numbers that grow (KEP-5504).

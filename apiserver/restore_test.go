@@ -1,7 +1,11 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +45,73 @@ func TestAWriteWhoseAnswerIsLostIsNotUndone(t *testing.T) {
 		if phase := server.Pod("x", "p").Status.Phase; phase != corev1.PodSucceeded {
 			t.Errorf("the pod was Succeeded, and has become %s", phase)
 		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// dropping is a server that does not know a field of a status, as an older one may not.
+func dropping(field string, server http.RoundTripper) apifault.Effect {
+	return func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		var change map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+			return nil, err
+		}
+		part, _ := change["status"].(map[string]any)
+		delete(part, field)
+		data, err := json.Marshal(change)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+		return server.RoundTrip(r)
+	}
+}
+
+// A server that leaves out a field that it does not know is not somebody who writes over the status: it is told once. What somebody does write over it is restored.
+func TestAServerThatDropsAField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New("n")
+		way := apifault.New(server)
+		writes := apifault.Request{Verb: "patch", Resource: "pods", Subresource: "status"}
+		way.Add(apifault.Fault{On: writes, Effect: dropping("observedGeneration", server)})
+		client, err := NewClient(&rest.Config{Host: "http://server", Transport: way, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink := NewStatusSink(client)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- NewPodSource(client, WithStatuses(sink)).Run(ctx, func(podmill.PodUpdate) {}) }()
+		pod := server.CreatePod(podmilltest.Pod("x/p", podmilltest.Container("c", "i")))
+		status := &corev1.PodStatus{Phase: corev1.PodRunning, ObservedGeneration: 3}
+		want := func(what string, most int, change func(*corev1.Pod)) {
+			t.Helper()
+			way.Take()
+			for range 5 {
+				server.Change("pods", "x", "p", func(o memapi.Object) { change(o.(*corev1.Pod)) })
+				if err := sink.UpdateStatus(ctx, pod, status); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+			}
+			n := 0
+			for _, r := range way.Take() {
+				if r.Is(writes) {
+					n++
+				}
+			}
+			if n != most || server.Pod("x", "p").Status.Phase != corev1.PodRunning {
+				t.Errorf("%s: %d writes, want %d; the status is %+v", what, n, most, server.Pod("x", "p").Status)
+			}
+		}
+		label := func(p *corev1.Pod) { p.Labels = map[string]string{"at": time.Now().String()} }
+		want("somebody labels the pod five times", 1, label)
+		want("and again", 0, label)
+		want("somebody writes over it five times", 5, func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -22,7 +22,7 @@ import (
 // A write is one PATCH of the status subresource with the pod's UID in it, without a GET before it. It says a node's whole part of the status, so
 // that it is right whatever has happened to the status meanwhile, and no other part. A status that says what was written last is not written again; after a
 // restart that is what the pod came with. What somebody else writes over it, as a cluster does with the readiness of a node's pods of which it has not
-// heard for long, is written again while a source runs that shows the sink its pods ([WithStatuses]).
+// heard for long, is written again while a source runs that shows the sink its pods ([WithStatuses]). What the server itself makes of it is left at that.
 //
 // Where the server knows no pod of the UID, UpdateStatus returns an error that is [podmill.ErrGone]; where a write met another one, one that is
 // [podmill.ErrConflict]. FinishPod removes the pod from the API, at once and only that of its UID, if somebody has
@@ -41,6 +41,7 @@ type written struct {
 	writing sync.Mutex // is held while it is written
 
 	patch   []byte // the last one that was taken; nil if none was, or if that of a later one is not known
+	kept    []byte // what the server made of it, where that is something else: an older one leaves out what it does not know
 	version string // of the pod, with it
 }
 
@@ -98,7 +99,10 @@ func (s *StatusSink) write(ctx context.Context, pod *corev1.Pod, r *written, pat
 	s.mu.Lock()
 	switch {
 	case err == nil:
-		r.patch, r.version = patch, shown.ResourceVersion
+		r.patch, r.kept, r.version = patch, nil, shown.ResourceVersion
+		if kept, err := statusPatch(pod.UID, &shown.Status); err == nil && !bytes.Equal(kept, patch) {
+			r.kept = kept
+		}
 	case !bytes.Equal(r.patch, patch):
 		r.patch = nil // the new one may have been taken
 	}

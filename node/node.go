@@ -93,9 +93,9 @@ func (n *Node) Run(ctx context.Context) error {
 	beside.Go(func() { n.follow(ctx) })
 	timer := time.NewTimer(n.look)
 	defer timer.Stop()
-	var written time.Time
+	var last written
 	for {
-		if err := n.sync(ctx, &written); err != nil && ctx.Err() == nil {
+		if err := n.sync(ctx, &last); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "the node is not as its object says", "node", n.name)
 		}
 		timer.Reset(n.pause())
@@ -146,8 +146,15 @@ func (n *Node) live(ctx context.Context) {
 	}
 }
 
-// sync registers the node, or writes its status where there is a reason to. written is when that was done last.
-func (n *Node) sync(ctx context.Context, written *time.Time) error {
+// written is the status that was written last.
+type written struct {
+	at   time.Time
+	said *corev1.NodeStatus // as it was written
+	kept *corev1.NodeStatus // what the server made of it: an older one leaves out what it does not know
+}
+
+// sync registers the node, or writes its status where there is a reason to. last is when that was done last.
+func (n *Node) sync(ctx context.Context, last *written) error {
 	looking, looked := context.WithTimeout(ctx, callTimeout)
 	state := n.observe(looking)
 	looked()
@@ -166,11 +173,11 @@ func (n *Node) sync(ctx context.Context, written *time.Time) error {
 		case n.born <- struct{}{}:
 		default:
 		}
-		*written = time.Time{} // whoever wrote it before, this is news
+		*last = written{} // whoever wrote it before, this is news
 	}
 	now := time.Now()
 	next := Status(&known.Status, state, now)
-	if now.Sub(*written) < n.report && !news(&known.Status, next) {
+	if now.Sub(last.at) < n.report && !last.lacks(&known.Status, next) {
 		return nil
 	}
 	updated, err := n.api.UpdateNodeStatus(ctx, next)
@@ -183,11 +190,17 @@ func (n *Node) sync(ctx context.Context, written *time.Time) error {
 	case err != nil:
 		return err
 	}
-	*written = now
+	*last = written{at: now, said: next, kept: &updated.Status}
 	if n.remember(updated); n.Known() == nil {
 		n.Look() // it was another one
 	}
 	return nil
+}
+
+// lacks reports whether there is a reason to write what comes next, given what is known to be there: it is news, unless it was written already, and what is there is what
+// the server made of it.
+func (w *written) lacks(known, next *corev1.NodeStatus) bool {
+	return news(known, next) && (w.said == nil || news(w.said, next) || news(w.kept, known))
 }
 
 // register finds or creates the Node.

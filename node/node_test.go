@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,44 @@ func TestANodeWithNothingToSay(t *testing.T) {
 			}
 			if m.reports < 12 || m.reports > 14 {
 				t.Errorf("%d reports in an hour, want 13", m.reports)
+			}
+		})
+	})
+}
+
+// older is a server that does not know all fields.
+type older struct{ memory }
+
+func (o *older) UpdateNodeStatus(ctx context.Context, status *corev1.NodeStatus) (*corev1.Node, error) {
+	status = status.DeepCopy()
+	status.RuntimeHandlers, status.Features = nil, nil
+	return o.memory.UpdateNodeStatus(ctx, status)
+}
+
+// A server that leaves out what it does not know is not told of it with each look. What is new is told, and what somebody else writes over it is written again.
+func TestAServerThatDropsAField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &older{}
+		var kernel atomic.Value
+		kernel.Store("6")
+		start(t, node.New(m, "n", func(ctx context.Context) node.State {
+			s := well(ctx)
+			s.RuntimeHandlers, s.Features = []corev1.NodeRuntimeHandler{{Name: "runc"}}, &corev1.NodeFeatures{}
+			s.Info.KernelVersion, _ = kernel.Load().(string)
+			return s
+		}))
+		time.Sleep(time.Hour + time.Second)
+		m.look(func() {
+			if m.reports < 12 || m.reports > 14 {
+				t.Errorf("%d reports in an hour, want 13", m.reports)
+			}
+			m.reports, m.node.Status.Conditions = 0, nil
+		})
+		kernel.Store("7")
+		time.Sleep(11 * time.Second)
+		m.look(func() {
+			if m.reports != 1 || m.node.Status.NodeInfo.KernelVersion != "7" || len(m.node.Status.Conditions) == 0 {
+				t.Errorf("%d reports of what is new; the status is %+v", m.reports, m.node.Status)
 			}
 		})
 	})
