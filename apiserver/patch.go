@@ -45,9 +45,12 @@ func statusPatch(uid types.UID, status *corev1.PodStatus) ([]byte, error) {
 		removing(condition, "reason", "message", "observedGeneration")
 		conditions = append(conditions, condition)
 	}
-	if len(conditions) > 0 {
-		part["conditions"] = conditions
+	for _, kind := range []corev1.PodConditionType{corev1.PodResizePending, corev1.PodResizeInProgress} { // they are there while there is something to say
+		if !slices.ContainsFunc(own, func(c corev1.PodCondition) bool { return c.Type == kind }) {
+			conditions = append(conditions, map[string]any{"$patch": "delete", "type": kind})
+		}
 	}
+	part["conditions"] = conditions
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": part})
 }
 

@@ -27,7 +27,8 @@ func TestStatusPatch(t *testing.T) {
 		"observedGeneration":null,"phase":"Running","message":null,"reason":null,"hostIP":null,"podIP":"10.0.0.1","startTime":null,"qosClass":null,
 		"initContainerStatuses":null,"containerStatuses":null,"ephemeralContainerStatuses":null,
 		"hostIPs":[{"$patch":"replace"}],"podIPs":[{"$patch":"replace"},{"ip":"10.0.0.1"}],
-		"conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":null,"reason":null,"message":null,"observedGeneration":null}]}}`
+		"conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":null,"reason":null,"message":null,"observedGeneration":null},
+			{"$patch":"delete","type":"PodResizePending"},{"$patch":"delete","type":"PodResizeInProgress"}]}}`
 	if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, patch)); diff != "" {
 		t.Errorf("patch (-want +got):\n%s", diff)
 	}

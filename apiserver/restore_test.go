@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,4 +118,30 @@ func TestAServerThatDropsAField(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Conditions that come and go are gone when a status does not have them any more.
+func TestConditionsOfAResizeGo(t *testing.T) {
+	server := memapi.New("n")
+	client, err := NewClient(&rest.Config{Host: "http://server", Transport: server, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := NewStatusSink(client)
+	pod := server.CreatePod(podmilltest.Pod("x/p", podmilltest.Container("c", "i")))
+	for _, kinds := range [][]corev1.PodConditionType{
+		{}, {corev1.PodResizePending, corev1.PodReady}, {corev1.PodResizeInProgress, corev1.PodReady}, {corev1.PodReady},
+	} {
+		status := &corev1.PodStatus{Phase: corev1.PodRunning}
+		for _, kind := range kinds {
+			status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue})
+		}
+		if err := sink.UpdateStatus(t.Context(), pod, status); err != nil {
+			t.Fatal(err)
+		}
+		shown := server.Pod("x", "p").Status.Conditions
+		if !slices.EqualFunc(shown, kinds, func(c corev1.PodCondition, kind corev1.PodConditionType) bool { return c.Type == kind }) {
+			t.Errorf("the API has the conditions %+v, want %v", shown, kinds)
+		}
+	}
 }
