@@ -26,6 +26,7 @@ type Tasks struct {
 	run      Task
 	workers  *podworkers.Workers
 	statuses *status.Manager
+	gone     chan struct{} // holds one token when a pod may have gone for good
 
 	mu   sync.Mutex
 	jobs map[types.UID]*job
@@ -44,8 +45,12 @@ var _ podworkers.Syncer = (*Tasks)(nil)
 
 // NewTasks returns tasks that tell sink how they are.
 func NewTasks(run Task, sink podmill.StatusSink) *Tasks {
-	t := &Tasks{run: run, statuses: status.New(sink), jobs: map[types.UID]*job{}}
-	t.workers = podworkers.New(t)
+	t := &Tasks{run: run, statuses: status.New(sink), gone: make(chan struct{}, 1), jobs: map[types.UID]*job{}}
+	t.workers = podworkers.New(t, podworkers.WithObserver(podworkers.Observer{StateChanged: func(_ podmill.PodRef, _, to podworkers.State) {
+		if to == podworkers.Finished {
+			t.mayBeGone()
+		}
+	}}))
 	return t
 }
 
@@ -53,7 +58,29 @@ func NewTasks(run Task, sink podmill.StatusSink) *Tasks {
 func (t *Tasks) Update(pod *corev1.Pod) { t.workers.Update(pod) }
 
 // Remove has it end, and forgets it.
-func (t *Tasks) Remove(pod types.UID) { t.workers.Remove(pod) }
+func (t *Tasks) Remove(pod types.UID) {
+	t.workers.Remove(pod)
+	t.mayBeGone()
+}
+
+func (t *Tasks) mayBeGone() {
+	select {
+	case t.gone <- struct{}{}:
+	default:
+	}
+}
+
+// forget forgets how pods were that have gone, until ctx ends. Of one that was removed by force nobody asks for its end to be confirmed.
+func (t *Tasks) forget(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.gone:
+		}
+		_ = t.statuses.Cleanup(ctx, t.workers.Known) // it only notes what there is to do
+	}
+}
 
 // Synced has nothing to do: there is nothing of an earlier process to clean up.
 func (t *Tasks) Synced() {}
@@ -63,6 +90,7 @@ func (t *Tasks) Run(ctx context.Context) error {
 	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var told sync.WaitGroup
 	told.Go(func() { _ = t.statuses.Run(telling) })
+	told.Go(func() { t.forget(telling) })
 	err := t.workers.Run(ctx)
 	t.mu.Lock()
 	for _, j := range t.jobs {

@@ -79,6 +79,31 @@ func TestATaskThatDoesNotHear(t *testing.T) {
 	})
 }
 
+// Of a pod that the API has forgotten, as one that was removed by force, nothing is kept, whether its tasks ran still or had ended.
+func TestATaskOfAPodRemovedByForce(t *testing.T) {
+	var tasks *Tasks
+	inWorld(t, func(_ *world, sink podmill.StatusSink) (Backend, error) {
+		tasks = NewTasks(sleep, sink)
+		return tasks, nil
+	}, func(w *world) {
+		for _, pod := range []*corev1.Pod{nap("runs", "1h"), nap("ended", "2s")} {
+			w.create(pod)
+			w.pass(5 * time.Second)
+			if _, known := tasks.statuses.Status(pod.UID); !known {
+				t.Errorf("nothing is known of pod %s that runs or has ended", pod.Name)
+			}
+			w.api.lose(pod)
+			if err := w.DeletePod(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(time.Minute)
+			if left := tasks.statuses.Pods(); len(left) != 0 || len(tasks.jobs) != 0 || len(w.api.confirmed) != 0 {
+				t.Errorf("of pod %s there are left %d statuses and %d jobs; confirmed %v", pod.Name, len(left), len(tasks.jobs), w.api.confirmed)
+			}
+		}
+	})
+}
+
 func TestWhatATaskCannotDoIsSaid(t *testing.T) {
 	inWorld(t, sleeps, func(w *world) {
 		pod := Pod("web", Container("a", "sleep", Args("1s")))
