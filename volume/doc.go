@@ -27,7 +27,8 @@
 //
 // Volumes of a pod are made side by side. One that cannot be made is tried again as soon as [Manager.Changed] names an object that it is made of,
 // and after growing pauses. A failure to read a ConfigMap or Secret leaves nothing half-made, and an optional one that is missing gives an
-// empty volume. A volume that was ready stays so when it cannot be brought up to date: a pod outlives the ConfigMap that it was started with.
+// empty volume. An attempt that hangs is given up after two minutes; one that goes through millions of files, for the
+// pod's fsGroup, may take any time. A volume that was ready stays so when it cannot be brought up to date: a pod outlives the ConfigMap that it was started with.
 //
 // Tokens and certificates are renewed in time: a volume that holds one says when MountVolumes has to be called again for it ([podmill.Volume].Renew), as whoever runs the pod does
 // then, such as package syncpod.

@@ -49,7 +49,7 @@ func (l local) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
 	defer dir.Close()
 	over, err := l.turns.take(ctx, filepath.Clean(path))
 	if err != nil {
-		return podmill.Volume{}, err
+		return podmill.Volume{}, fmt.Errorf("it is being made ready for another pod: %w", err)
 	}
 	defer over()
 	return podmill.Volume{HostPath: m.Path(), SELinuxRelabel: !m.ReadOnly}, l.bind(ctx, dir, m)

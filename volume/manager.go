@@ -14,6 +14,7 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/filename"
+	"github.com/podmill/podmill/volume/internal/patience"
 )
 
 // The pauses between attempts to make a volume ready when nothing says that its chances have changed: the kubelet's.
@@ -61,10 +62,8 @@ func (m *Manager) MountVolumes(ctx context.Context, pod *corev1.Pod) (map[string
 		return nil, fmt.Errorf("mount volumes of pod %s: %w", podmill.RefOf(pod), err)
 	}
 	defer state.done()
-	ctx, cancel := context.WithTimeout(ctx, m.opts.patience)
-	defer cancel()
 	// What is under way when there is no more use in waiting may still come to its end.
-	waiting, giveUp := context.WithCancel(ctx)
+	waiting, giveUp := context.WithTimeout(ctx, m.opts.patience)
 	defer giveUp()
 
 	all := desired(pod, m.plugins)
@@ -109,7 +108,7 @@ func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wa
 	defer forget()
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		volume, err := m.setUp(ctx, pod, w)
-		if err == nil || once || errors.Is(err, errors.ErrUnsupported) {
+		if err == nil || once || waiting.Err() != nil || errors.Is(err, errors.ErrUnsupported) {
 			return volume, err
 		}
 		var later LaterError
@@ -127,17 +126,19 @@ func (m *Manager) makeReady(ctx, waiting context.Context, pod *corev1.Pod, w *wa
 	}
 }
 
-// setUp tries once, and tells of a failure unless it comes from giving up.
+// setUp tries once, for as long as there is progress, and tells of a failure unless it comes from giving up.
 func (m *Manager) setUp(ctx context.Context, pod *corev1.Pod, w *wanted) (volume readyVolume, err error) {
 	start := time.Now()
-	plugin, mount, err := m.resolve(ctx, pod, w)
+	attempt, cancel := patience.With(ctx, m.opts.patience)
+	defer cancel()
+	plugin, mount, err := m.resolve(attempt, pod, w)
 	if err == nil {
 		volume.place = mount.Place
-		volume.Volume, err = plugin.SetUp(ctx, mount)
+		volume.Volume, err = plugin.SetUp(attempt, mount)
 		volume.ReadOnly = volume.ReadOnly || mount.ReadOnly
 	}
 	if err != nil {
-		volume, err = readyVolume{}, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", w.Name, err)
+		volume, err = readyVolume{}, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", w.Name, patience.Cause(attempt, err))
 	}
 	m.opts.observer.setUp(podmill.RefOf(pod), w.Name, time.Since(start), err)
 	if err != nil && ctx.Err() == nil {

@@ -92,7 +92,9 @@ func WithAllocatable(allocatable func() corev1.ResourceList) Option {
 // default is in memory, as the kubelet has it, where the platform can.
 func WithFilesOnDisk() Option { return func(o *options) { o.inMemory = false } }
 
-// WithPatience is how long MountVolumes waits for volumes that are not ready; the default is 2 min 3 s, as the kubelet's.
+// WithPatience is how long MountVolumes waits for volumes that are not ready; the default is 2 min 3 s, as the kubelet's. An attempt to make one ready that is under way then
+// may come to its end, and has as long by itself. That begins anew whenever there is progress: a volume of any number of files is given to the pod's group, however long
+// that takes. The end of MountVolumes' context ends it.
 func WithPatience(d time.Duration) Option { return func(o *options) { o.patience = d } }
 
 // builtins returns the plugins that need nothing but the node.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/podmilltest"
+	"github.com/podmill/podmill/volume/internal/patience"
 )
 
 // B076: the error names every volume that is not ready, nothing is half-made, and the pod waits.
@@ -115,6 +116,56 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
+}
+
+// busy is a plugin that gets on with each of its volumes for a time, and then hangs unless that is all it takes.
+type busy struct {
+	slow
+	works time.Duration
+	hangs bool
+}
+
+func (b busy) SetUp(ctx context.Context, m Mount) (podmill.Volume, error) {
+	for end := time.Now().Add(b.works); time.Now().Before(end); patience.Renew(ctx) {
+		select {
+		case <-time.After(time.Minute):
+		case <-ctx.Done():
+			return podmill.Volume{}, ctx.Err()
+		}
+	}
+	if b.hangs {
+		<-ctx.Done()
+		return podmill.Volume{}, ctx.Err()
+	}
+	return b.slow.SetUp(ctx, m)
+}
+
+// What takes long and gets on with it, as a walk through millions of files does, is waited for. It is not when it hangs, nor when the pod has gone.
+func TestPatienceIsWithWhatGetsOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		plugin  busy
+		context time.Duration // of the caller
+		took    time.Duration
+		err     error
+	}{
+		"it takes hours":      {busy{works: 10 * time.Hour}, 24 * time.Hour, 10 * time.Hour, nil},
+		"then it hangs":       {busy{works: time.Hour, hangs: true}, 24 * time.Hour, time.Hour + 2*time.Minute + 3*time.Second, context.DeadlineExceeded},
+		"the pod is deleted":  {busy{works: 10 * time.Hour}, time.Hour + time.Second, time.Hour + time.Second, context.DeadlineExceeded},
+		"it hangs altogether": {busy{hangs: true}, 24 * time.Hour, 2*time.Minute + 3*time.Second, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, WithPlugins(tt.plugin))
+				ctx, cancel := context.WithTimeout(t.Context(), tt.context)
+				defer cancel()
+				start := time.Now()
+				_, err := r.MountVolumes(ctx, podOf(nfs()))
+				if took := time.Since(start); took != tt.took || !errors.Is(err, tt.err) {
+					t.Errorf("after %v: %v, want %v after %v", took, err, tt.err, tt.took)
+				}
+			})
+		})
+	}
 }
 
 // slow is a plugin whose volumes take their time.

@@ -14,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/podmill/podmill/volume"
+	"github.com/podmill/podmill/volume/internal/patience"
 )
 
 // driver is a driver that has registered.
@@ -31,19 +32,22 @@ type driver struct {
 // capabilities are what a driver can do on a node.
 type capabilities map[csipb.NodeServiceCapability_RPC_Type]bool
 
-// call calls a driver. Each call has a connection of its own, as in the kubelet: a driver that was started anew is reached at once.
+// call calls a driver. Each call has a connection of its own, as in the kubelet: a driver that was started anew is reached at once. It also has the whole time that a driver
+// may take: what came before it, such as waiting for an attachment, has ended well.
 func (d *driver) call(ctx context.Context, name string, do func(ctx context.Context, node csipb.NodeClient) error) error {
+	patience.Renew(ctx)
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	start := time.Now()
 	err := dial(d.endpoint, func(conn grpc.ClientConnInterface) error { return do(ctx, csipb.NewNodeClient(conn)) })
 	d.observer.called(d.name, name, time.Since(start), err)
-	switch status.Code(err) {
-	case codes.OK:
+	switch code := status.Code(err); {
+	case err == nil:
 		return nil
-	case codes.DeadlineExceeded:
-		return fmt.Errorf("CSI driver %s did not answer %s within %v, see what keeps it: %w", d.name, name, d.timeout, err)
-	case codes.Unavailable:
+	case code == codes.DeadlineExceeded && ctx.Err() != nil: // else it has said so itself
+		end, _ := ctx.Deadline()
+		return fmt.Errorf("CSI driver %s did not answer %s within %v, see what keeps it: %w", d.name, name, end.Sub(start).Round(time.Millisecond), err)
+	case code == codes.Unavailable:
 		return fmt.Errorf("CSI driver %s cannot be reached for %s at %s, see whether it runs: %w", d.name, name, d.endpoint, err)
 	default:
 		return fmt.Errorf("%s of CSI driver %s: %w", name, d.name, err)

@@ -30,7 +30,7 @@ func (d *Drivers) SetUp(ctx context.Context, m volume.Mount) (podmill.Volume, er
 	w := &mounting{Drivers: d, spec: specOf(m, d.node), mount: m}
 	done, err := d.turns.take(ctx, d.turnOf(m.Place, w.record))
 	if err != nil {
-		return podmill.Volume{}, err
+		return podmill.Volume{}, fmt.Errorf("volume %s of CSI driver %s is being made ready for another pod, or taken away: %w", w.VolumeHandle, w.DriverName, err)
 	}
 	defer done()
 	before, err := readRecord(m.Path())

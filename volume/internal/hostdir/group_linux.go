@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
+
+	"github.com/podmill/podmill/volume/internal/patience"
 )
 
 // What a group may do with what it owns: the kubelet's rule for an fsGroup.
@@ -35,7 +37,7 @@ func GroupOf(dir *os.Root) (int, error) {
 // ChangeGroup gives a directory and all that is in it to a group, which may read and write it from then on, and has what will be made there. With
 // onRootMismatch it does nothing where the directory itself is as it should be already; for that, the directory comes last. It follows no link, and enters nothing
 // that is mounted inside. What cannot be given away, such as an immutable file, stays as it is and is logged, as in the kubelet; a directory that cannot be read is an
-// error, as is the end of ctx.
+// error, as is the end of ctx. It may take hours, and renews the patience of ctx with each file.
 func ChangeGroup(ctx context.Context, dir *os.Root, gid int, onRootMismatch bool) error {
 	top, err := dir.Open(".")
 	if err != nil {
@@ -70,9 +72,6 @@ func (g *giving) all(ctx context.Context, dir *os.File, path string, depth int) 
 		return fmt.Errorf("%s: directories are nested more than %d deep", path, deepest)
 	}
 	for {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		names, err := dir.Readdirnames(1024)
 		for _, name := range names {
 			if err := g.one(ctx, dir, name, filepath.Join(path, name), depth); err != nil {
@@ -91,6 +90,10 @@ func (g *giving) all(ctx context.Context, dir *os.File, path string, depth int) 
 
 // one changes what has a name in an open directory.
 func (g *giving) one(ctx context.Context, dir *os.File, name, path string, depth int) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	patience.Renew(ctx)
 	next, err := g.giveOrOpen(dir, name, path)
 	if err != nil || next == nil {
 		return err
@@ -140,7 +143,8 @@ func (g *giving) give(fd int, path string) {
 func give(fd int, path string, gid int) error {
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
-	if err == nil && st.Gid != uint32(gid) {
+	given := err == nil && st.Gid == uint32(gid)
+	if err == nil && !given {
 		err = unix.Fchownat(fd, "", -1, gid, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
@@ -153,7 +157,10 @@ func give(fd int, path string, gid int) error {
 	case unix.S_IFDIR:
 		mode |= groupEnters
 	}
-	// Also where the mode is right: a change of the group may have cleared bits.
+	if given && mode == st.Mode&0o7777 {
+		return nil
+	}
+	// Also where the mode was right: the change of the group may have cleared bits.
 	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode); err != nil {
 		return &fs.PathError{Op: "chmod", Path: path, Err: err}
 	}

@@ -6,15 +6,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/podmill/podmill/internal/testenv"
 	"github.com/podmill/podmill/volume/internal/canary"
+	"github.com/podmill/podmill/volume/internal/patience"
 )
 
 // ownedBy returns the group and mode of a file, not of what a link leads to.
@@ -90,6 +95,54 @@ func TestChangeGroupEndsWithItsContext(t *testing.T) {
 	cancel()
 	if err := ChangeGroup(ctx, root, 2000, false); !errors.Is(err, context.Canceled) || strings.HasPrefix(ownedBy(t, filepath.Join(dir, "file")), "2000") {
 		t.Errorf("error %v, the file is %s", err, ownedBy(t, filepath.Join(dir, "file")))
+	}
+}
+
+// slow is a context of somebody for whom each file takes a while.
+type slow struct{ context.Context }
+
+func (s slow) Err() error {
+	time.Sleep(10 * time.Second)
+	return s.Context.Err()
+}
+
+// A walk may take any time, as long as it goes on.
+func TestChangeGroupKeepsPatience(t *testing.T) {
+	testenv.Root(t)
+	root, dir := open(t)
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	for i := range 100 {
+		must(t, os.WriteFile(filepath.Join(dir, "sub", strconv.Itoa(i)), nil, 0o600))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := patience.With(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if err := ChangeGroup(slow{ctx}, root, 2000, false); err != nil || time.Since(start) < 1000*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// What is as it should be is not written again: over a network each write is a journey.
+func TestChangeGroupWritesOnce(t *testing.T) {
+	testenv.Root(t)
+	root, dir := open(t)
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	changed := func() (times []unix.Timespec) {
+		for _, path := range []string{dir, filepath.Join(dir, "file")} {
+			var st unix.Stat_t
+			must(t, unix.Stat(path, &st))
+			times = append(times, st.Ctim)
+		}
+		return times
+	}
+	must(t, ChangeGroup(t.Context(), root, 2000, false))
+	before := changed()
+	time.Sleep(20 * time.Millisecond) // longer than a tick of the file system's clock
+	must(t, ChangeGroup(t.Context(), root, 2000, false))
+	if diff := cmp.Diff(before, changed()); diff != "" {
+		t.Errorf("written again (-before +after):\n%s", diff)
 	}
 }
 
