@@ -87,7 +87,7 @@ func (m *Manager) cleanUp(ctx context.Context, uid types.UID) error {
 
 func (m *Manager) forget(uid types.UID) {
 	m.ledger.forget(uid)
-	m.opts.issuers.issued.forget(uid)
+	m.opts.issuers.issued.Forget(func(which credentialID) bool { return which.pod == uid })
 }
 
 // takeAway takes all volumes of a pod away that are on disk, and its directory if that is empty then.

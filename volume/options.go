@@ -7,6 +7,7 @@ import (
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/volume/internal/hostdir"
+	"github.com/podmill/podmill/volume/internal/issued"
 )
 
 // Option changes a default of a [Manager].
@@ -27,7 +28,7 @@ type options struct {
 
 func newOptions(opts []Option) options {
 	o := options{
-		issuers:     issuers{issued: &issued{}},
+		issuers:     issuers{issued: &issued.Credentials[credentialID, map[string][]byte]{}},
 		allocatable: func() corev1.ResourceList { return nil },
 		nodeLabels:  func() map[string]string { return nil },
 		inMemory:    hostdir.HasMounts,

@@ -55,7 +55,7 @@ func (p projection) source(ctx context.Context, m Mount, i int) (files payload, 
 	default:
 		var has credential
 		has, err = p.issue(ctx, m, i)
-		files, renew = credentials(m.Pod, has.files, mode), has.renew
+		files, renew = credentials(m.Pod, has.Value, mode), has.Renew
 	}
 	return files, renew, err
 }

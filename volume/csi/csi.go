@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podmill/podmill"
 	"github.com/podmill/podmill/internal/feature"
 	"github.com/podmill/podmill/volume"
+	"github.com/podmill/podmill/volume/internal/issued"
 )
 
 // pluginName is the kubelet's, and part of paths.
@@ -28,6 +28,7 @@ type Drivers struct {
 	opts     options
 	registry registry
 	turns    turns
+	issued   issued.Credentials[tokenID, podmill.Token]
 
 	mu    sync.Mutex
 	known map[volume.Place]known
@@ -35,10 +36,9 @@ type Drivers struct {
 
 // known is what this process remembers of a volume that is ready, beside what is on disk.
 type known struct {
-	ready  bool                                           // it was made ready by this process
-	grown  resource.Quantity                              // as it was last made to grow
-	tokens map[string]authenticationv1.TokenRequestStatus // by audience
-	renew  time.Time                                      // when the tokens should be made anew
+	ready bool              // it was made ready by this process
+	grown resource.Quantity // as it was last made to grow
+	renew time.Time         // when the driver is owed other tokens
 }
 
 var _ volume.PersistentPlugin = (*Drivers)(nil)
@@ -119,6 +119,7 @@ func (d *Drivers) remember(p volume.Place, k known) {
 }
 
 func (d *Drivers) forget(p volume.Place) {
+	d.issued.Forget(func(which tokenID) bool { return which.volume == p })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.known, p)

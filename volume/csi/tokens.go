@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -13,6 +12,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/podmill/podmill"
+	"github.com/podmill/podmill/volume"
+	"github.com/podmill/podmill/volume/internal/issued"
 )
 
 const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens" //nolint:gosec // the name of a field
@@ -44,28 +47,42 @@ func (w *mounting) withTokens(ctx context.Context, attributes, secrets map[strin
 	return with(attributes), secrets, nil
 }
 
-// tokens returns the tokens by audience. They are made anew at four fifths of their life, and when the driver wants one for another audience.
+// tokens returns the tokens by audience.
 func (w *mounting) tokens(ctx context.Context) (map[string]authenticationv1.TokenRequestStatus, error) {
-	before := w.remembered(w.mount.Place)
-	now := time.Now()
-	missing := func(r storagev1.TokenRequest) bool { _, has := before.tokens[r.Audience]; return !has }
-	if now.Before(before.renew) && !slices.ContainsFunc(w.info.Spec.TokenRequests, missing) {
-		return before.tokens, nil
-	}
 	if w.opts.tokens == nil {
 		return nil, errNoTokens
 	}
-	before.tokens, before.renew = map[string]authenticationv1.TokenRequestStatus{}, now.Add(24*time.Hour)
+	all, renew := map[string]authenticationv1.TokenRequestStatus{}, time.Time{}
 	for _, r := range w.info.Spec.TokenRequests {
-		token, err := w.opts.tokens.ServiceAccountToken(ctx, w.pod, &corev1.ServiceAccountTokenProjection{Audience: r.Audience, ExpirationSeconds: r.ExpirationSeconds})
+		which := tokenID{w.mount.Place, r.Audience, ptr.Deref(r.ExpirationSeconds, 0)}
+		has, err := w.issued.Get(ctx, which, func(ctx context.Context) (issued.Credential[podmill.Token], error) { return w.token(ctx, r) })
 		if err != nil {
 			return nil, fmt.Errorf("failed to fetch token for CSI driver %s: %w", w.DriverName, err)
 		}
-		before.tokens[r.Audience] = authenticationv1.TokenRequestStatus{Token: token.Value, ExpirationTimestamp: metav1.NewTime(token.Expires)}
-		if renew := now.Add(token.Expires.Sub(now) / 5 * 4); renew.Before(before.renew) {
-			before.renew = renew
+		all[r.Audience] = authenticationv1.TokenRequestStatus{Token: has.Value.Value, ExpirationTimestamp: metav1.NewTime(has.Expires)}
+		if renew.IsZero() || has.Renew.Before(renew) {
+			renew = has.Renew
 		}
 	}
-	w.remember(w.mount.Place, before)
-	return before.tokens, nil
+	k := w.remembered(w.mount.Place)
+	k.renew = renew
+	w.remember(w.mount.Place, k)
+	return all, nil
+}
+
+func (w *mounting) token(ctx context.Context, r storagev1.TokenRequest) (issued.Credential[podmill.Token], error) {
+	begun := time.Now()
+	token, err := w.opts.tokens.ServiceAccountToken(ctx, w.pod, &corev1.ServiceAccountTokenProjection{Audience: r.Audience, ExpirationSeconds: r.ExpirationSeconds})
+	return issued.Credential[podmill.Token]{Value: token, Renew: begun.Add(issued.RenewAfter(token.Expires.Sub(begun))), Expires: token.Expires}, err
+}
+
+// tokenID is a token that a volume's driver has asked for: one with other wishes has another.
+type tokenID struct {
+	volume   volume.Place
+	audience string
+	seconds  int64 // that it should live, 0 leaves it to who makes it
+}
+
+func (t tokenID) String() string {
+	return fmt.Sprintf("pod %s, volume %s, audience %s", t.volume.UID, t.volume.Name, t.audience)
 }
