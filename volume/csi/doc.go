@@ -45,8 +45,8 @@
 //
 // # Observability
 //
-// [WithObserver] hears of registrations and of each call of a driver. No request is in any error or event, and so no secret; but a driver's own words
-// are passed on as they are, also in events, and what it quotes there is told.
+// [WithObserver] hears of registrations and of each call of a driver. No request is in any error or event. A driver's own words are, at most a KiB of them, without the secrets
+// and tokens that it was given, where it quotes those.
 //
 // # Testing
 //
