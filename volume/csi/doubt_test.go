@@ -135,7 +135,7 @@ func TestAStageThatNoPodHasIsInUse(t *testing.T) {
 	for len(changed) > 0 {
 		<-changed
 	}
-	r.drivers.unstageOrphans(t.Context(), "csi.test")
+	must(t, r.drivers.unstageOrphans(t.Context(), "csi.test"))
 	if names, err := r.drivers.InUse(); err != nil || len(names) != 0 || len(changed) != 1 {
 		t.Errorf("%v are in use, %v, and that was told %d times", names, err, len(changed))
 	}
@@ -149,7 +149,7 @@ func TestAStageOfTheKubelets(t *testing.T) {
 	good, err := os.ReadFile(file)
 	must(t, err, os.WriteFile(file, []byte("{"), 0o600))
 	must(t, record{DriverName: "csi.test", VolumeHandle: "vol1"}.write(r.drivers.layout.stage(record{DriverName: "csi.test", VolumeHandle: "vol1"}).dir))
-	r.drivers.unstageOrphans(t.Context(), "csi.test")
+	must(t, r.drivers.unstageOrphans(t.Context(), "csi.test"))
 	if calls := r.driver.Calls("NodeUnstageVolume"); len(calls) > 0 {
 		t.Error("it is unstaged under the pod")
 	}

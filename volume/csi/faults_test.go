@@ -239,6 +239,25 @@ func TestAStageThatNoPodHas(t *testing.T) {
 	r.eventually("it is unstaged", func() bool { return r.left() == "" && len(r.mounts()) == 0 })
 }
 
+// What cannot be unstaged at first, because its driver is not itself ready, is tried again: nobody else comes for it.
+func TestAStageThatNoPodHasIsTriedAgain(t *testing.T) {
+	r := started(t, nil)
+	r.bind()
+	pod := persistent("a")
+	must(t, r.umount(r.mount(pod)), os.RemoveAll(filepath.Join(r.root, "pods", string(pod.UID))))
+	r.driver.Fault("NodeUnstageVolume", "fail Unavailable its server is away")
+	r.restart()
+	r.eventually("it was tried", func() bool { return len(r.driver.Calls("NodeUnstageVolume")) > 0 })
+	if r.left() == "" {
+		t.Fatal("it is unstaged already")
+	}
+	r.driver.Fault("", "")
+	r.eventually("it is unstaged", func() bool { return r.left() == "" && len(r.mounts()) == 0 })
+	if n := len(r.heard); n != 2 {
+		t.Errorf("it has registered %d times, and should have once an agent", n)
+	}
+}
+
 // A record that cannot be read stays, with what it is of, and is named. It hinders no other pod.
 func TestARecordThatCannotBeRead(t *testing.T) {
 	r := started(t, nil)

@@ -132,6 +132,6 @@ func (d *Drivers) serve(ctx context.Context, own *driver) {
 	if err := notify(ctx, own.socket, nil); err != nil && ctx.Err() == nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "a CSI driver does not hear that it has registered", "driver", own.name)
 	}
-	d.unstageOrphans(ctx, own.name)
+	d.cleanUp(ctx, own.name)
 	<-ctx.Done()
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/go-logr/logr"
@@ -126,8 +127,25 @@ func (d *Drivers) isUsed(own record, except string) (used bool, err error) {
 	return used, err
 }
 
-// unstageOrphans unstages what is staged by a driver and no pod has: somebody has removed a pod's directory, or an agent was interrupted in the moment between.
-func (d *Drivers) unstageOrphans(ctx context.Context, name string) {
+// cleanUp unstages what is staged by a driver and no pod has: somebody has removed a pod's directory, or an agent was interrupted in the moment between. What fails is tried
+// again after growing pauses, for as long as the driver is there.
+func (d *Drivers) cleanUp(ctx context.Context, name string) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		err := d.unstageOrphans(ctx, name)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		logr.FromContextOrDiscard(ctx).Error(err, "volumes stay staged that no pod has", "driver", name)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unstageOrphans tries once.
+func (d *Drivers) unstageOrphans(ctx context.Context, name string) error {
 	own := map[string]record{}
 	err := d.layout.eachStage(func(dir string, r record, _ error) {
 		if r.DriverName == name { // not so where it cannot be read
@@ -143,9 +161,7 @@ func (d *Drivers) unstageOrphans(ctx context.Context, name string) {
 		}
 		err = errors.Join(err, failed)
 	}
-	if err != nil && ctx.Err() == nil {
-		logr.FromContextOrDiscard(ctx).Error(err, "volumes stay staged that no pod has", "driver", name)
-	}
+	return err
 }
 
 func removeStage(at stage) error {
