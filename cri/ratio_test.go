@@ -29,3 +29,10 @@ func TestReadingAListBesideItsBaseline(t *testing.T) {
 		}
 	})
 }
+
+// To translate the start of a pod of three containers takes no longer than to write the messages.
+func TestTranslatingBesideWriting(t *testing.T) {
+	translate := startOfThree(t)
+	messages := translate()
+	ratio.AtMost(t, 1, func() { translate() }, func() { marshal(t, messages) })
+}

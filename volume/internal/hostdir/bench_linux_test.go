@@ -38,7 +38,7 @@ func BenchmarkIsMount(b *testing.B) {
 }
 
 // manyMounts returns a directory of mounts that this thread alone sees.
-func manyMounts(b *testing.B, n int) *os.Root {
+func manyMounts(b testing.TB, n int) *os.Root {
 	dir := b.TempDir()
 	runtime.LockOSThread() // and is never unlocked: the thread is not to be used by anybody else
 	must(b, unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
