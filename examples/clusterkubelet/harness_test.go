@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -141,11 +140,7 @@ func (c *cluster) own() []*podmill.RuntimePod {
 
 func (c *cluster) seen(uid types.UID) *podmill.RuntimePod {
 	c.t.Helper()
-	seen, err := c.runtime.InspectPod(context.Background(), uid)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return seen
+	return testenv.Seen(c.t, c.runtime, uid)
 }
 
 // reaches waits until a pod is as it should be in the API, and returns it.

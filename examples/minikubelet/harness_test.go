@@ -123,7 +123,7 @@ func (n *node) signal(sig os.Signal) {
 
 // ask runs one of minikubelet's commands against the agent.
 func (n *node) ask(command string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var out, errOut bytes.Buffer
 	code := runClient(ctx, append([]string{command, "--root-dir", n.root}, args...), &out, &errOut)
@@ -212,20 +212,13 @@ func waitsFor(reason string) func(*corev1.Pod) bool {
 // seen is what the runtime holds of a pod.
 func (n *node) seen(uid types.UID) *podmill.RuntimePod {
 	n.Helper()
-	seen, err := n.runtime.InspectPod(n.Context(), uid)
-	if err != nil {
-		n.Fatal(err)
-	}
-	return seen
+	return testenv.Seen(n, n.runtime, uid)
 }
 
 // gone waits until nothing is left of a pod: runtime, directories, mounts, cgroups.
 func (n *node) gone(pod *corev1.Pod) {
 	n.Helper()
-	n.eventually("pod "+pod.Name+" is gone from the runtime", func() bool {
-		seen, err := n.runtime.InspectPod(n.Context(), pod.UID) // of which containerd fails while a sandbox goes
-		return err == nil && seen.Empty()
-	})
+	n.eventually("pod "+pod.Name+" is gone from the runtime", func() bool { return n.seen(pod.UID).Empty() })
 	n.eventually("pod "+pod.Name+" is gone from disk", func() bool {
 		left, _ := filepath.Glob(filepath.Join(n.root, "pods", string(pod.UID)))
 		logs, _ := filepath.Glob(filepath.Join(n.root, "log", "pods", "*_"+string(pod.UID)))

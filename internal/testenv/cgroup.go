@@ -58,7 +58,7 @@ func cgroupMounts() ([]string, error) {
 // moment after the last process is gone.
 func removeTree(root string) error {
 	var err error
-	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err = removeOnce(root); err == nil {
 			return nil
 		}
