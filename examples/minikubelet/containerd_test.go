@@ -114,10 +114,10 @@ func (n *node) files() {
 func (n *node) logs(pod *corev1.Pod) {
 	dir := filepath.Join(n.root, "log", "pods", "default_web-"+n.name+"_"+string(pod.UID))
 	for file, text := range map[string]string{"init/0.log": "init done", "server/0.log": "started", "peer/0.log": "stderr F to stderr"} {
-		data, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil || !strings.Contains(string(data), text) {
-			n.Errorf("%s: %q, %v", file, data, err)
-		}
+		n.eventually(file+" says "+text, func() bool {
+			data, _ := os.ReadFile(filepath.Join(dir, file))
+			return strings.Contains(string(data), text)
+		})
 	}
 	links, _ := filepath.Glob(filepath.Join(n.root, "log", "containers", "web-"+n.name+"_default_server-*.log"))
 	if len(links) != 1 {
@@ -213,8 +213,8 @@ func TestManifestRemovedWhileTheAgentWasDown(t *testing.T) {
 	pod := n.reaches("stubborn", "is ready", ready)
 	n.crash()
 	n.remove("stubborn.yaml")
-	n.start()
 	begin := time.Now()
+	n.start()
 	n.gone(pod)
 	if took := time.Since(begin); took < 5*time.Second {
 		t.Errorf("it was killed after %v of its 6 s", took)

@@ -23,13 +23,13 @@ func TestAPreStopHookThatForks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
-			n.write("pod.yaml", hooked(dir, "3", `{preStop: `+hook+`}`, serves))
+			n.write("pod.yaml", hooked(dir, "8", `{preStop: `+hook+`}`))
 			n.start()
 			pod := n.reaches("hooked", "is ready", ready)
 			removed := time.Now()
 			n.remove("pod.yaml")
 			n.gone(pod)
-			if took := time.Since(removed); took < 3*time.Second || took > 15*time.Second {
+			if took := time.Since(removed); took < 8*time.Second || took > 45*time.Second {
 				t.Errorf("the end took %v", took)
 			}
 			n.wantDiary(dir, "started", "hook", "stopped")
@@ -44,7 +44,7 @@ func TestAPostStartHookThatForks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
-			n.write("pod.yaml", hooked(dir, "60", `{postStart: `+hook+`}`, serves))
+			n.write("pod.yaml", hooked(dir, "60", `{postStart: `+hook+`}`))
 			n.start()
 			n.wantDiary(dir, "started", "hook")
 			pod := n.reaches("hooked", "is told of", func(*corev1.Pod) bool { return true })
@@ -57,7 +57,7 @@ func TestAPostStartHookThatForks(t *testing.T) {
 			removed := time.Now()
 			n.remove("pod.yaml")
 			n.gone(pod)
-			if took := time.Since(removed); took > 30*time.Second {
+			if took := time.Since(removed); took > 45*time.Second {
 				t.Errorf("the end took %v", took)
 			}
 			n.wantDiary(dir, "started", "hook", "started", "hook", "stopped")
@@ -96,7 +96,7 @@ spec:
 	})
 	for _, c := range pod.Status.ContainerStatuses {
 		end := c.LastTerminationState.Terminated
-		if ran := end.FinishedAt.Sub(end.StartedAt.Time); ran < time.Second || ran > 20*time.Second {
+		if ran := end.FinishedAt.Sub(end.StartedAt.Time); ran < time.Second || ran > time.Minute {
 			t.Errorf("%s ran for %v, want two probes of a second and a bit", c.Name, ran)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // hooked is a pod of one container with hooks, in flow style, which writes its diary in a directory of the host.
-func hooked(dir, grace, lifecycle, script string) string {
+func hooked(dir, grace, lifecycle string) string {
 	return `
 apiVersion: v1
 kind: Pod
@@ -21,7 +21,7 @@ spec:
   containers:
   - name: main
     image: podmill.test/busybox:1
-    command: [sh, -c, '` + script + `']
+    command: [sh, -c, '` + serves + `']
     volumeMounts: [{name: diary, mountPath: /diary}]
     ports: [{name: web, containerPort: 8080}]
     lifecycle: ` + lifecycle + `
@@ -33,27 +33,27 @@ const serves = `mkdir -p /www; echo hi > /www/index.html; httpd -p 8080 -h /www;
 // Each kind of hook, and each preStop within its grace.
 func TestHooksOnContainerd(t *testing.T) {
 	for _, tt := range []struct {
-		name, lifecycle, script, grace string
-		want                           []string
-		least, most                    time.Duration // from the removal to the end
+		name, lifecycle, grace string
+		want                   []string
+		least                  time.Duration // from the removal to the end
 	}{
 		{"exec", `{postStart: {exec: {command: [sh, -c, "sleep 0.5; echo postStart >> /diary/all"]}}, preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all"]}}}`,
-			serves, "20", []string{"started", "postStart", "preStop", "stopped"}, 0, 15 * time.Second},
-		{"httpGet and sleep", `{postStart: {sleep: {seconds: 1}}, preStop: {httpGet: {port: web, path: /}}}`, serves, "20", []string{"started", "stopped"}, 0, 15 * time.Second},
-		{"sleep", `{preStop: {sleep: {seconds: 2}}}`, serves, "20", []string{"started", "stopped"}, 2 * time.Second, 15 * time.Second},
-		{"cut by the grace", `{preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all; sleep 1000"]}}}`, serves, "3",
-			[]string{"started", "preStop", "stopped"}, 3 * time.Second, 12 * time.Second},
+			"60", []string{"started", "postStart", "preStop", "stopped"}, 0},
+		{"httpGet and sleep", `{postStart: {sleep: {seconds: 1}}, preStop: {httpGet: {port: web, path: /}}}`, "60", []string{"started", "stopped"}, 0},
+		{"sleep", `{preStop: {sleep: {seconds: 2}}}`, "60", []string{"started", "stopped"}, 2 * time.Second},
+		{"cut by the grace", `{preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all; sleep 1000"]}}}`, "8",
+			[]string{"started", "preStop", "stopped"}, 8 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
-			n.write("pod.yaml", hooked(dir, tt.grace, tt.lifecycle, tt.script))
+			n.write("pod.yaml", hooked(dir, tt.grace, tt.lifecycle))
 			n.start()
 			pod := n.reaches("hooked", "is ready", ready)
 			removed := time.Now()
 			n.remove("pod.yaml")
 			n.gone(pod)
-			if took := time.Since(removed); took < tt.least || took > tt.most {
+			if took := time.Since(removed); took < tt.least || took > 45*time.Second {
 				t.Errorf("the end took %v", took)
 			}
 			n.wantDiary(dir, tt.want...)
@@ -65,10 +65,11 @@ func TestHooksOnContainerd(t *testing.T) {
 func TestKilledDuringPostStart(t *testing.T) {
 	t.Parallel()
 	n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
-	n.write("pod.yaml", hooked(dir, "5", `{postStart: {exec: {command: [sh, -c, "sleep 3; echo postStart >> /diary/all"]}}}`, serves))
+	n.write("pod.yaml", hooked(dir, "5", `{postStart: {exec: {command: [sh, -c, "sleep 10; echo postStart >> /diary/all"]}}}`))
 	n.start()
 	n.wantDiary(dir, "started")
-	if pod := n.pod("hooked"); pod.Status.ContainerStatuses[0].State.Running != nil || ready(pod) {
+	pod := n.reaches("hooked", "is told of", func(pod *corev1.Pod) bool { return len(pod.Status.ContainerStatuses) > 0 })
+	if pod.Status.ContainerStatuses[0].State.Running != nil || ready(pod) {
 		t.Errorf("during the hook: %+v", pod.Status.ContainerStatuses)
 	}
 	n.crash()
@@ -82,7 +83,7 @@ func TestKilledDuringPostStart(t *testing.T) {
 func TestKilledDuringPreStop(t *testing.T) {
 	t.Parallel()
 	n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
-	n.write("pod.yaml", hooked(dir, "8", `{preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all; sleep 1000"]}}}`, serves))
+	n.write("pod.yaml", hooked(dir, "15", `{preStop: {exec: {command: [sh, -c, "echo preStop >> /diary/all; sleep 1000"]}}}`))
 	n.start()
 	pod := n.reaches("hooked", "is ready", ready)
 	removed := time.Now()
@@ -91,7 +92,7 @@ func TestKilledDuringPreStop(t *testing.T) {
 	n.crash()
 	n.start()
 	n.gone(pod)
-	if took := time.Since(removed); took < 8*time.Second || took > 20*time.Second {
+	if took := time.Since(removed); took < 15*time.Second || took > 60*time.Second {
 		t.Errorf("the end took %v", took)
 	}
 	n.wantDiary(dir, "started", "preStop", "preStop", "stopped")

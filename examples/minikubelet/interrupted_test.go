@@ -19,7 +19,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: counted}
 spec:
-  terminationGracePeriodSeconds: 3
+  terminationGracePeriodSeconds: 30
   initContainers:
   - name: init
     image: %[1]s

@@ -80,6 +80,7 @@ func TestReportFromInside(t *testing.T) {
 		n.write("report.yaml", reported)
 		n.start()
 		pod := n.reaches("report", "is ready", ready)
+		n.eventually("its command has its expanded argument", func() bool { return n.sh("report", "main", "tr '\\0' ' ' < /proc/1/cmdline") == "sleep 100000" })
 		for _, want := range inside(pod, n) {
 			if got := n.sh("report", "main", want.script); got != want.out {
 				t.Errorf("%s:\n%s\nwant\n%s", want.script, got, want.out)
@@ -104,7 +105,6 @@ func inside(pod *corev1.Pod, n *node) []said {
 		{"tr '\\0' '\\n' < /proc/1/environ | grep -E '^(PLAIN|IP|NODE_IP|MEMORY|TOKEN|KEY|SECONDS_TO_SLEEP)=' | sort", strings.Join([]string{
 			"IP=" + pod.Status.PodIP, "KEY=from the map", "MEMORY=64", "NODE_IP=192.0.2.7", "PLAIN=from the map and $(KEY)", "SECONDS_TO_SLEEP=100000", "TOKEN=from init",
 		}, "\n")},
-		{"tr '\\0' ' ' < /proc/1/cmdline", "sleep 100000"},
 		{"readlink /proc/1/cwd", "/data"},
 		{field("Uid|Gid"), "Uid: 1000 1000 1000 1000\nGid: 2000 2000 2000 2000"},
 		{"for g in 2000 3000 4000; do grep -q \"^Groups:.*\\b$g\\b\" /proc/1/status && echo $g; done", "2000\n3000\n4000"},

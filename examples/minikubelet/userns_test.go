@@ -57,6 +57,7 @@ func TestUserNamespaces(t *testing.T) {
 	if first < 65536 || second < 65536 || first%65536 != 0 || second%65536 != 0 || first == second {
 		t.Errorf("the pods' users begin at %d and %d", first, second)
 	}
+	n.eventually("the pod has written its files", func() bool { return n.sh("one", "main", "cat /data/file /dev/termination-log || true") == "x\nbye" })
 	for _, want := range []struct{ script, out string }{
 		{"id -u", "0"},
 		{"stat -c %u:%g /data/file /page /page/greeting /memory /etc/hosts /dev/termination-log / /bin/sh | sort -u", "0:0"},
