@@ -189,9 +189,13 @@ func TestARebootWithoutTheAPI(t *testing.T) {
 	api.CreatePod(needy("after")) // when this one is ready the others have been told
 	api.Eventually("a new pod is ready", func() bool { pod := api.Pod("after"); return pod != nil && ready(pod) })
 	for _, name := range []string{"a", "b", "c"} {
-		api.Eventually("the API is told of "+name, func() bool { return id(api.Pod(name)) == id(s.pod(name)) })
-		pod := api.Pod(name)
-		if all := versions(name); len(all) != 1 || !ready(pod) {
+		var pod *corev1.Pod
+		var all []*corev1.Pod
+		api.Eventually("the API is told of "+name, func() bool {
+			pod, all = api.Pod(name), versions(name)
+			return id(pod) == id(s.pod(name)) && len(all) > 0 && all[len(all)-1].ResourceVersion == pod.ResourceVersion
+		})
+		if len(all) != 1 || !ready(pod) {
 			t.Errorf("%d writes of pod %s when the API was back, want 1 that says it is ready:", len(all), name)
 			for i := range all[1:] {
 				t.Errorf("(-%d +%d)\n%s", i, i+1, cmp.Diff(all[i].Status, all[i+1].Status))
