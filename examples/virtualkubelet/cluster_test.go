@@ -57,7 +57,7 @@ func aStory(t *testing.T, a *testapi.API) {
 	t.Helper()
 	const image = "podmill.test/busybox:1"
 	sleep := Runs("trap 'exit 5' TERM; sleep 100000 & wait")
-	pod := a.CreatePod(Pod("x/shop", Grace(20*time.Second),
+	pod := a.CreatePod(Pod("x/shop", Grace(time.Minute),
 		InitContainer("migrate", image, Runs("sleep 1")),
 		Sidecar("proxy", image, sleep, func(c *corev1.Container) {
 			c.StartupProbe = &corev1.Probe{ProbeHandler: exec("true"), PeriodSeconds: 1}
@@ -91,9 +91,9 @@ func aStory(t *testing.T, a *testapi.API) {
 		t.Errorf("flaky is %+v", status.ContainerStatuses[1])
 	}
 	began := time.Now()
-	a.Delete("pods", "shop", 20)
+	a.Delete("pods", "shop", -1)
 	a.Eventually("the pod is gone", func() bool { return a.Pod("shop") == nil })
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > 45*time.Second {
 		t.Errorf("it took %v until %s was gone, whose containers end when they are told", took, pod.Name)
 	}
 }
