@@ -266,8 +266,8 @@ func put(tokens chan struct{}) {
 	}
 }
 
-// Pods returns all pods with their newest statuses: those that are wanted, and those on their way out. synced says that every
-// source has been heard.
+// Pods returns all pods with their newest statuses: those that are wanted, and those on their way out. They are shared and read-only, and one of which nothing has changed
+// is the same object as before. synced says that every source has been heard.
 func (a *Agent) Pods() (pods []*corev1.Pod, synced bool) {
 	wanted, synced := a.loop.Pods()
 	pods = a.statuses.Pods()

@@ -31,9 +31,10 @@ type Manager struct {
 type entry struct {
 	pod    *corev1.Pod
 	status corev1.PodStatus
-	known  bool // status was set
-	dirty  bool // status was not delivered yet
-	finish bool // the pod is done, and the sink was not told yet
+	told   *corev1.Pod // pod with status in place of its own, nil until somebody asks for it
+	known  bool        // status was set
+	dirty  bool        // status was not delivered yet
+	finish bool        // the pod is done, and the sink was not told yet
 
 	due      time.Time
 	urgent   bool
@@ -56,7 +57,7 @@ func (m *Manager) Set(pod *corev1.Pod, status corev1.PodStatus) {
 		return
 	}
 	urgent := urgent(&e.status, &status)
-	e.status, e.known, e.dirty, e.finish = status, true, true, false
+	e.status, e.told, e.known, e.dirty, e.finish = status, nil, true, true, false
 	m.schedule(e, urgent)
 }
 
@@ -81,17 +82,22 @@ func (m *Manager) Status(pod types.UID) (corev1.PodStatus, bool) {
 	return e.status, true
 }
 
-// Pods returns every pod that has a status, with the newest one in place of its own. Pods are shared but for that, and read-only.
+// Pods returns every pod that has a status, with the newest one in place of its own. They are shared and read-only, and the same objects as the last time
+// as long as nothing of them has changed: whoever looks again and again sees at once what is new.
 func (m *Manager) Pods() []*corev1.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	pods := make([]*corev1.Pod, 0, len(m.entries))
 	for _, e := range m.entries {
-		if e.known {
+		if !e.known {
+			continue
+		}
+		if e.told == nil {
 			pod := *e.pod
 			pod.Status = e.status
-			pods = append(pods, &pod)
+			e.told = &pod
 		}
+		pods = append(pods, e.told)
 	}
 	return pods
 }
@@ -225,7 +231,9 @@ func (m *Manager) entry(pod *corev1.Pod) *entry {
 		e = &entry{index: -1}
 		m.entries[pod.UID] = e
 	}
-	e.pod = pod
+	if e.pod != pod {
+		e.pod, e.told = pod, nil
+	}
 	return e
 }
 

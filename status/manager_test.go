@@ -123,6 +123,35 @@ func TestTheNewestWinsAndOneGoesAfterAnother(t *testing.T) {
 	})
 }
 
+// Whoever shows pods again and again sees by the object alone that nothing has changed.
+func TestAPodThatHasNotChangedIsTheSameObject(t *testing.T) {
+	m := status.New(newSink(0))
+	pod := Pod("p", Container("a", "x"))
+	look := func() *corev1.Pod {
+		pods := m.Pods()
+		if len(pods) != 1 {
+			t.Fatalf("%d pods", len(pods))
+		}
+		return pods[0]
+	}
+	m.Set(pod, saying("1"))
+	first := look()
+	m.Set(pod, saying("1"))
+	if look() != first || first.Status.Message != "1" || pod.Status.Message != "" {
+		t.Errorf("after nothing new: %v, then %v", first.Status, look().Status)
+	}
+	m.Set(pod, saying("2"))
+	second := look()
+	if second == first || second.Status.Message != "2" || first.Status.Message != "1" {
+		t.Errorf("after a change: %v, then %v", first.Status, second.Status)
+	}
+	newer := Edit(pod, func(pod *corev1.Pod) { pod.Labels = map[string]string{"a": "b"} })
+	m.Set(newer, saying("2"))
+	if third := look(); third.Labels["a"] != "b" {
+		t.Errorf("the newer version is not told: %v", third.Labels)
+	}
+}
+
 func TestAnEndGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(10 * time.Millisecond)

@@ -16,32 +16,49 @@ const header = "POD\tPHASE\tREADY\tRESTARTS\tNOW"
 type table struct {
 	out      io.Writer
 	terminal bool
-	width    func() int        // of the terminal
-	drawn    int               // lines on the terminal that the next drawing replaces
-	last     map[string]string // by pod, the line that was shown
+	width    func() int       // of the terminal
+	drawn    int              // lines on the terminal that the next drawing replaces
+	last     map[string]shown // by pod
+}
+
+// shown is a line and what it was made of. An agent gives out the same pod for as long as nothing of it changes, and then the line is the same too: of many
+// pods few have changed since the last look, and a look costs little.
+type shown struct {
+	pod  *corev1.Pod
+	line string
 }
 
 // show brings the table up to date.
 func (t *table) show(pods []*corev1.Pod) {
-	lines := map[string]string{}
+	now := make(map[string]shown, len(pods))
 	for _, pod := range pods {
-		lines[pod.Namespace+"/"+pod.Name] = row(pod)
+		name := pod.Namespace + "/" + pod.Name
+		if was := t.last[name]; was.pod == pod {
+			now[name] = was
+		} else {
+			now[name] = shown{pod, row(pod)}
+		}
 	}
+	before := t.last
+	t.last = now
 	if t.terminal {
-		t.draw(lines)
+		t.draw()
 		return
 	}
-	for _, name := range sorted(lines) {
-		if t.last[name] != lines[name] {
-			_, _ = fmt.Fprintln(t.out, strings.ReplaceAll(lines[name], "\t", "  "))
+	news := map[string]string{}
+	for name, s := range now {
+		if s.line != before[name].line {
+			news[name] = strings.ReplaceAll(s.line, "\t", "  ")
 		}
 	}
-	for _, name := range sorted(t.last) {
-		if _, ok := lines[name]; !ok {
-			_, _ = fmt.Fprintf(t.out, "%s  gone\n", name)
+	for name := range before {
+		if _, ok := now[name]; !ok {
+			news[name] = name + "  gone"
 		}
 	}
-	t.last = lines
+	for _, name := range sorted(news) {
+		_, _ = fmt.Fprintln(t.out, news[name])
+	}
 }
 
 // final prints the table once more, for what has scrolled away.
@@ -57,7 +74,11 @@ func (t *table) final(pods []*corev1.Pod) {
 }
 
 // draw writes the whole table over the one before.
-func (t *table) draw(lines map[string]string) {
+func (t *table) draw() {
+	lines := map[string]string{}
+	for name, pod := range t.last {
+		lines[name] = pod.line
+	}
 	var text strings.Builder
 	write(&text, lines)
 	if t.drawn > 0 {

@@ -30,6 +30,32 @@ func TestALineIsCutToARow(t *testing.T) {
 	}
 }
 
+// Away from a terminal a pod has a line when something of it has changed, and no other.
+func TestALineIsShownWhenItIsNew(t *testing.T) {
+	var out strings.Builder
+	table := &table{out: &out}
+	pod := func(name string, phase corev1.PodPhase) *corev1.Pod {
+		p := podmilltest.Pod(name, podmilltest.Container("server", "busybox:1"))
+		p.Status.Phase = phase
+		return p
+	}
+	web, db := pod("web", corev1.PodPending), pod("db", corev1.PodRunning)
+	for _, look := range []struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		{[]*corev1.Pod{web, db}, "default/db  Running  0/1  0  running at \ndefault/web  Pending  0/1  0  waiting\n"},
+		{[]*corev1.Pod{db, web}, ""},
+		{[]*corev1.Pod{db, pod("web", corev1.PodPending)}, ""}, // another object that says the same
+		{[]*corev1.Pod{pod("web", corev1.PodSucceeded)}, "default/db  gone\ndefault/web  Succeeded  0/1  0  done\n"},
+	} {
+		out.Reset()
+		if table.show(look.pods); out.String() != look.want {
+			t.Errorf("shown:\n%s, want:\n%s", out.String(), look.want)
+		}
+	}
+}
+
 func TestAJournalIsBounded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "events.jsonl")
 	j, err := appendTo(name)
