@@ -9,11 +9,13 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// legacy is cgroup v1: a hierarchy for each controller.
+// legacy is cgroup v1: a hierarchy for each controller. A pod's cgroup is made where its limits are set. In the other hierarchies the runtime makes it, above that of a
+// container, as it would make all of them; what it makes is removed here.
 type legacy struct {
-	driver     Driver
-	subsystems []cgroup1.Subsystem
-	roots      []string // the mount points of those that are mounted
+	driver Driver
+	limits []cgroup1.Subsystem // what limits are set in, those that are mounted, and systemd itself where that makes slices
+	limit  []string            // the mount points of these
+	all    []string            // and of all that are mounted
 	// unified is the mount point of cgroup v2, where it is mounted beside v1: nothing is limited there, but runtimes put containers in.
 	unified string
 }
@@ -29,20 +31,25 @@ func newLegacy(d Driver) (*legacy, error) {
 	}
 	l := &legacy{driver: d, unified: filepath.Join(mountPoint, "unified")}
 	for _, s := range subsystems {
-		// What is not a directory is systemd itself, which makes the slices.
 		p, ok := s.(interface{ Path(path string) string })
-		if ok && !isDir(p.Path("/")) {
+		if !ok { // systemd
+			l.limits = append(l.limits, s)
 			continue
 		}
-		if ok {
-			l.roots = append(l.roots, p.Path("/"))
+		root := p.Path("/")
+		if !isDir(root) {
+			continue
 		}
-		l.subsystems = append(l.subsystems, s)
+		l.all = append(l.all, root)
+		switch s.Name() {
+		case cgroup1.Cpu, cgroup1.Memory, cgroup1.Pids:
+			l.limits, l.limit = append(l.limits, s), append(l.limit, root)
+		}
 	}
 	return l, nil
 }
 
-func (l *legacy) mounted() ([]cgroup1.Subsystem, error) { return l.subsystems, nil }
+func (l *legacy) limited() ([]cgroup1.Subsystem, error) { return l.limits, nil }
 
 func (l *legacy) apply(n name, limits Limits) error {
 	resources := &specs.LinuxResources{CPU: &specs.LinuxCPU{Shares: &limits.CPUShares}}
@@ -53,7 +60,7 @@ func (l *legacy) apply(n name, limits Limits) error {
 		resources.Pids = &specs.LinuxPids{Limit: &limits.PIDs}
 	}
 	// It sets what is there already, too.
-	_, err := cgroup1.New(cgroup1.StaticPath(n.path(l.driver)), resources, cgroup1.WithHierarchy(l.mounted))
+	_, err := cgroup1.New(cgroup1.StaticPath(n.path(l.driver)), resources, cgroup1.WithHierarchy(l.limited))
 	if err != nil || limits.CPUPeriod == 0 || limits.PIDs > 0 {
 		return err
 	}
@@ -71,7 +78,7 @@ func unlimited(limit int64) int64 {
 }
 
 func (l *legacy) exists(n name) bool {
-	for _, dir := range l.dirs(n) {
+	for _, dir := range l.dirs(n, l.limit) {
 		if !isDir(dir) {
 			return false
 		}
@@ -82,7 +89,7 @@ func (l *legacy) exists(n name) bool {
 func (l *legacy) remove(n name) error {
 	var errs []error
 	if l.driver == Systemd {
-		group, err := cgroup1.Load(cgroup1.StaticPath(n.path(l.driver)), cgroup1.WithHierarchy(l.mounted))
+		group, err := cgroup1.Load(cgroup1.StaticPath(n.path(l.driver)), cgroup1.WithHierarchy(l.limited))
 		if err == nil {
 			err = group.Delete()
 		}
@@ -90,19 +97,20 @@ func (l *legacy) remove(n name) error {
 			errs = append(errs, err)
 		}
 	}
-	for _, dir := range append(l.dirs(n), l.unified+n.path(l.driver)) {
+	for _, dir := range append(l.dirs(n, l.all), l.unified+n.path(l.driver)) {
 		errs = append(errs, removeTree(dir))
 	}
 	return errors.Join(errs...)
 }
 
 func (l *legacy) children(n name) ([]string, error) {
-	return childrenOf(append(l.dirs(n), l.unified+n.path(l.driver))...)
+	return childrenOf(append(l.dirs(n, l.all), l.unified+n.path(l.driver))...)
 }
 
-func (l *legacy) dirs(n name) []string {
-	dirs := make([]string, len(l.roots))
-	for i, root := range l.roots {
+// dirs are a cgroup's directories below these mount points.
+func (l *legacy) dirs(n name, roots []string) []string {
+	dirs := make([]string, len(roots))
+	for i, root := range roots {
 		dirs[i] = root + n.path(l.driver)
 	}
 	return dirs
