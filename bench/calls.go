@@ -41,12 +41,12 @@ func (w *work) mostChanges() float64 {
 // mostLooks allows for one look more than a quiet machine needs: each is four or five calls, and there is one at the new sandbox.
 func (w *work) mostLooks() float64 {
 	if w.restart {
-		return 34
+		return 30
 	}
 	if w.pods > 1 {
-		return 40 // one step of many takes so long that it is looked in between
+		return 36 // one step of many takes so long that it is looked in between
 	}
-	return 24
+	return 20
 }
 
 // atRestName is what is counted of an agent at rest.

@@ -78,6 +78,33 @@ func TestASyncThatFindsNothingToDoAsksTheRuntimeNothing(t *testing.T) {
 	})
 }
 
+// What is known says what to stop. That nothing runs says only a look, whatever was known before.
+func TestAnEndLooksOnceItHasStopped(t *testing.T) {
+	for name, known := range map[string]bool{"the container is known": true, "nothing is known": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
+				r.work(pod, 10*time.Second)
+				looks := 1
+				if !known {
+					r.mu.Lock()
+					r.known[pod.UID] = &podmill.RuntimePod{PodRef: podmill.RefOf(pod)}
+					r.mu.Unlock()
+					looks = 2
+				}
+				r.rt.Log().Reset()
+				if err := r.SyncTerminatingPod(t.Context(), pod, end(30*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				counts := r.rt.Log().Counts()
+				if counts[podmilltest.OpStopContainer] != 1 || counts[podmilltest.OpInspectPod] != looks {
+					t.Errorf("calls: %v, want one stop and %d looks", counts, looks)
+				}
+			})
+		})
+	}
+}
+
 // B017: a pod that is deleted while its image is pulled never starts, even if the pull goes on and succeeds.
 func TestAPodThatWasDeletedDuringAPullStartsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

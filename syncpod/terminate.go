@@ -51,7 +51,8 @@ func (s *Syncer) stopSeen(ctx context.Context, pod *corev1.Pod, seen *podmill.Ru
 	return s.stop(ctx, pod, t, func(*podmill.RuntimePod, podmill.Termination, bool) error { return nil })
 }
 
-// stop goes round from look to stop until nothing runs.
+// stop goes round from look to stop until nothing runs. What is known of a pod is good enough to begin with: what it does not show, the next look does. Only that nothing
+// runs is not taken from it.
 func (s *Syncer) stop(
 	ctx context.Context, pod *corev1.Pod, t podmill.Termination,
 	report func(seen *podmill.RuntimePod, t podmill.Termination, stopped bool) error,
@@ -62,16 +63,21 @@ func (s *Syncer) stop(
 	defer hooks.cut()
 	limit := 4 + 2*(len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	stopped := map[string]bool{}
-	for round := 0; ; round++ {
-		seen, err := s.Cache.Observe(ctx, pod.UID, true)
+	for round, kept := 0, false; ; round++ {
+		fresh := round > 0
+		seen, err := s.Cache.Observe(ctx, pod.UID, fresh)
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
 		}
-		if round == 0 && !seen.Empty() {
+		if !kept && !seen.Empty() {
 			t, err = keeper.terminate(t)
 			logFailure(ctx, pod, "the deadline is not kept; after a restart of the agent the pod has its whole grace again", err)
+			kept = true
 		}
 		a := Plan(Input{Pod: pod, Seen: seen, Termination: &t, Stopped: stopped, Hooks: hooks.states(nil)}, time.Now())
+		if a.Finished && !fresh {
+			continue
+		}
 		if a.Finished {
 			if err := s.Sandboxes.Stop(ctx, seen); err != nil {
 				return err
