@@ -36,17 +36,22 @@ func TestFaultsOnTheWayToARealServer(t *testing.T) {
 		"500":     apifault.Status(http.StatusInternalServerError, metav1.StatusReasonInternalError),
 		"refused": apifault.Refuse(),
 		"lost":    apifault.Lose(),
+		"hangs":   apifault.Hang(),
 	} {
 		trouble := func(watches int) {
 			way.Clear()
 			for _, kind := range []apifault.Request{
 				{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}, {Verb: "patch", Resource: "pods", Subresource: "status"}, {Verb: "delete", Resource: "pods"},
 			} {
-				if name != "410" { // that is for watches
+				switch {
+				case name == "410": // that is for watches
+				case name == "hangs" && kind.Resource == "pods": // which is given up after half a minute
+					way.Add(apifault.Fault{On: kind, Times: 1, Effect: effect})
+				case name != "hangs":
 					way.Add(apifault.Fault{On: kind, Times: 2, Effect: effect})
 				}
 			}
-			if watches > 0 {
+			if watches > 0 && name != "hangs" {
 				way.Add(apifault.Fault{On: apifault.Request{Verb: "watch", Resource: "pods"}, Times: watches, Effect: effect})
 				way.Cut()
 			}
