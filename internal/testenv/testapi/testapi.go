@@ -207,6 +207,14 @@ func (a *API) OpenLog(pod string, params map[string]string) (io.ReadCloser, erro
 // Patch changes a node or an object of the namespace, or a part of it, by a strategic merge patch.
 func (a *API) Patch(resource, name string, patch any, subresource ...string) {
 	a.Helper()
+	if err := a.TryPatch(resource, name, patch, subresource...); err != nil {
+		a.Fatalf("patch %s %s: %v", resource, name, err)
+	}
+}
+
+// TryPatch is Patch where the server may refuse.
+func (a *API) TryPatch(resource, name string, patch any, subresource ...string) error {
+	a.Helper()
 	data, err := json.Marshal(patch)
 	if err != nil {
 		a.Fatal(err)
@@ -215,7 +223,9 @@ func (a *API) Patch(resource, name string, patch any, subresource ...string) {
 	if resource != "nodes" {
 		request = request.Namespace(a.Namespace)
 	}
-	a.do("patch "+resource+" "+name, request, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return request.Do(ctx).Error()
 }
 
 // Delete deletes an object of the namespace, with a grace period unless that is negative; one that is not there is deleted.
