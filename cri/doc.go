@@ -8,8 +8,8 @@
 //	}
 //	defer runtime.Close()
 //
-// A [Client] also is a [podmill.EventStreamer], a [podmill.StatusReporter] and a [podmill.LogReopener]; what the runtime behind it does not
-// have answers [errors.ErrUnsupported].
+// A [Client] is every optional role of a runtime as well, from [podmill.EventStreamer] to [podmill.Resizer]; what the runtime behind it does not have answers
+// [errors.ErrUnsupported].
 //
 // # Guarantees
 //
