@@ -148,7 +148,7 @@ metadata: {name: talker}
 spec:
   ` + selector + `
   terminationGracePeriodSeconds: 0
-  containers: [{name: main, image: "podmill.test/busybox:1", command: [sh, -c, "echo begin; while [ ! -e /end ]; do sleep 0.1; done; sleep 1; echo end; exit 1"]}]
+  containers: [{name: main, image: "podmill.test/busybox:1", command: [sh, -c, "echo begin; while [ ! -e /end ]; do sleep 0.1; done; echo end; exit 1"]}]
 `
 
 // What a container says is followed until it ends, and read after it; a command in it has an input and an exit code.
@@ -179,7 +179,9 @@ func TestStoryLogsAndCommands(t *testing.T) {
 	if text := s.does("logs", "talker", "--previous"); text != "begin\nend\n" {
 		t.Errorf("the log before is %q", text)
 	}
-	s.Eventually("the next instance speaks", func() bool { return s.does("logs", "talker") == "begin\n" })
+	if text := s.does("logs", "talker"); text != "begin\n" {
+		t.Errorf("the log is %q", text)
+	}
 
 	command := s.kubectl("exec", "-i", "talker", "--", "sh", "-c", "cat; exit 3")
 	command.Stdin = strings.NewReader("hello\n")
@@ -231,8 +233,55 @@ func TestStoryStaticPod(t *testing.T) {
 	if out := s.does("get", "pods"); !strings.Contains(out, name) || !strings.Contains(out, "1/1") || !strings.Contains(out, "Running") {
 		t.Errorf("kubectl get pods:\n%s", out)
 	}
-	s.Eventually("it speaks", func() bool { return s.does("logs", name) == "begin\n" })
+	if out := s.does("logs", name); out != "begin\n" {
+		t.Errorf("the log is %q", out)
+	}
 	if out := s.does("exec", name, "--", "echo", "hello"); out != "hello\n" {
 		t.Errorf("a command says %q", out)
 	}
+}
+
+// A Node that somebody deletes comes back as another. The pods on it run on, and its static pods are shown as the new one's, for the cluster takes away what was the old one's.
+func TestStoryNodeIsDeleted(t *testing.T) {
+	s := newStory(t)
+	s.manifest("static", "100000")
+	s.applies(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      ` + selector + `
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: "podmill.test/busybox:1", command: [sleep, "100000"]}]
+`)
+	s.does("rollout", "status", "deployment/web", "--timeout", "180s")
+	name := "static-" + s.Node
+	s.reaches(name, "is ready", ready)
+	running := func() (ids []string) {
+		for _, pod := range s.own() {
+			ids = append(ids, pod.Container("main").ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	before, first := running(), s.node()
+	s.does("delete", "node", s.Node)
+	s.Eventually("another node is there, and takes pods", func() bool {
+		now := s.node()
+		return now != nil && now.UID != first.UID && s.nodeReady() && len(now.Spec.Taints) == 0
+	})
+	s.reaches(name, "is the new node's", func(pod *corev1.Pod) bool { return pod.OwnerReferences[0].UID == s.node().UID && ready(pod) })
+	s.does("scale", "deployment/web", "--replicas", "3")
+	s.does("rollout", "status", "deployment/web", "--timeout", "180s")
+	for _, id := range before {
+		if now := running(); !slices.Contains(now, id) || len(now) != len(before)+1 {
+			t.Errorf("containers %v became %v", before, now)
+		}
+	}
+	s.does("delete", "deployment", "web", "--cascade=foreground", "--timeout", "180s")
 }
