@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/podmill/podmill/internal/testenv"
@@ -66,4 +68,57 @@ func TestMountPropagation(t *testing.T) {
 		n.remove("mounts.yaml")
 		n.gone(pod)
 	})
+}
+
+// The flags of each mount, and of what is mounted below it, are what its container asks for, and the status says so.
+func TestMountFlagsFromInside(t *testing.T) {
+	n, dir := newNode(t, testenv.Containerd(t)), t.TempDir()
+	below := filepath.Join(dir, "below")
+	if err := errors.Join(os.Mkdir(below, 0o755), unix.Mount("tmpfs", below, "tmpfs", 0, "size=64k")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(below, unix.MNT_DETACH) })
+	n.write("flags.yaml", `
+apiVersion: v1
+kind: Pod
+metadata: {name: flags}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: main
+    image: podmill.test/busybox:1
+    command: [sleep, "100000"]
+    volumeMounts:
+    - {name: dir, mountPath: /writable}
+    - {name: dir, mountPath: /top, readOnly: true}
+    - {name: dir, mountPath: /all, readOnly: true, recursiveReadOnly: Enabled}
+    - {name: dir, mountPath: /if-possible, readOnly: true, recursiveReadOnly: IfPossible}
+    - {name: memory, mountPath: /memory}
+    - {name: config, mountPath: /config}
+  volumes:
+  - {name: dir, hostPath: {path: `+dir+`}}
+  - {name: memory, emptyDir: {medium: Memory, sizeLimit: 1Mi}}
+  - {name: config, configMap: {name: none, optional: true}}
+`)
+	n.start()
+	pod := n.reaches("flags", "is ready", ready)
+	for path, want := range map[string]string{
+		"/writable": "rw", "/writable/below": "rw", "/top": "ro", "/top/below": "rw", "/all": "ro", "/all/below": "ro", "/if-possible": "ro", "/if-possible/below": "ro",
+		"/memory": "rw", "/config": "ro",
+	} {
+		if got := n.sh("flags", "main", "awk '$5 == \""+path+"\" {split($6, f, \",\"); print f[1]}' /proc/self/mountinfo"); got != want {
+			t.Errorf("%s is mounted %s, want %s", path, got, want)
+		}
+	}
+	said := map[string]string{}
+	for _, m := range pod.Status.ContainerStatuses[0].VolumeMounts {
+		if m.RecursiveReadOnly != nil {
+			said[m.MountPath] = string(*m.RecursiveReadOnly)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"/top": "Disabled", "/all": "Enabled", "/if-possible": "Enabled"}, said); diff != "" {
+		t.Errorf("the status says of what is read-only below (-want +got):\n%s", diff)
+	}
+	n.remove("flags.yaml")
+	n.gone(pod)
 }
