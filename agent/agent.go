@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -169,7 +170,7 @@ func (a *Agent) handOptions(volumes podmill.VolumeMounter, users *userns.Manager
 func (a *Agent) sandboxOptions() []sandbox.Option {
 	o := &a.opts
 	opts := []sandbox.Option{
-		sandbox.WithOwner(a.root), sandbox.WithEvents(o.events), sandbox.WithObserver(o.observers.Sandbox),
+		sandbox.WithOwner(a.root), sandbox.WithEvents(o.events), sandbox.WithObserver(a.watchSandboxes(o.observers.Sandbox)),
 		sandbox.WithNeighbours(func() []*corev1.Pod { pods, _ := a.Pods(); return pods }),
 	}
 	if classes, ok := podmill.As[podmill.RuntimeClasses](o.objects); ok {
@@ -253,6 +254,20 @@ func (a *Agent) watchWorkers(o podworkers.Observer) podworkers.Observer {
 		}
 		if told != nil {
 			told(pod, from, to)
+		}
+	}
+	return o
+}
+
+// watchSandboxes has the runtime asked for its network again when a sandbox has failed, and tells the observer o.
+func (a *Agent) watchSandboxes(o sandbox.Observer) sandbox.Observer {
+	told := o.Ran
+	o.Ran = func(pod podmill.PodRef, handler string, took time.Duration, err error) {
+		if err != nil {
+			a.state.doubt()
+		}
+		if told != nil {
+			told(pod, handler, took, err)
 		}
 	}
 	return o

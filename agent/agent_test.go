@@ -272,6 +272,34 @@ func TestContainersHaveTheSameIDsAfterARestart(t *testing.T) {
 	})
 }
 
+// A runtime that has said that it has a network is not asked again, until a sandbox fails; while it has none no other is tried.
+func TestTheRuntimeIsAskedForItsNetworkWhenASandboxHasFailed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		asked := func() int { return w.rt.Log().Count(OpRuntimeStatus) }
+		w.start()
+		first, second, third := Pod("first", static, Container("a", "busybox:1")), Pod("second", static, Container("a", "busybox:1")), Pod("third", static, Container("a", "busybox:1"))
+		w.file.Replace(first)
+		w.pass(time.Hour)
+		w.wantPhase(first, corev1.PodRunning)
+		if n := asked(); n != 1 {
+			t.Errorf("the runtime was asked %d times, want once, for its name", n)
+		}
+		ok := podmill.Condition{OK: true}
+		w.rt.SetStatus(podmill.RuntimeStatus{Name: "podmilltest", RuntimeReady: ok, NetworkReady: podmill.Condition{Message: "no CNI configuration"}})
+		w.file.Replace(first, second, third)
+		w.pass(time.Minute)
+		w.wantPhase(second, corev1.PodPending)
+		tries := w.rt.Log().Count(OpRunSandbox)
+		if asked() < 2 || tries > 3 { // first, and the others once
+			t.Errorf("the runtime was asked %d times, and for %d sandboxes", asked(), tries)
+		}
+		w.rt.SetStatus(podmill.RuntimeStatus{Name: "podmilltest", RuntimeReady: ok, NetworkReady: ok})
+		w.pass(time.Minute)
+		w.wantPhase(second, corev1.PodRunning)
+		w.wantPhase(third, corev1.PodRunning)
+	})
+}
+
 func TestAPodWhoseManifestWentWhileTheAgentWasDownStopsWithItsGrace(t *testing.T) {
 	inWorld(t, func(w *world) {
 		pod := Pod("web", static, Container("server", "busybox:1", Runs("trap '' TERM; sleep 1000000")), Grace(40*time.Second))

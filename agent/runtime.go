@@ -12,20 +12,16 @@ import (
 	"github.com/podmill/podmill"
 )
 
-const (
-	// readyFor is how long a runtime that said it is ready is believed: a pod's start does not ask again.
-	readyFor = 30 * time.Second
-	// answerWithin is how long a runtime may take to say how it is.
-	answerWithin = 10 * time.Second
-)
+// answerWithin is how long a runtime may take to say how it is.
+const answerWithin = 10 * time.Second
 
 // runtimeState is what the runtime says of itself.
 type runtimeState struct {
 	reporter podmill.StatusReporter // nil where the runtime does not say
 
 	mu     sync.Mutex
-	called string // as container IDs are prefixed with; empty where the runtime does not say
-	lastOK time.Time
+	called string    // as container IDs are prefixed with; empty where the runtime does not say
+	ready  bool      // the runtime said that it has a network, and nothing has gone wrong since
 	asking *question // under way
 }
 
@@ -53,7 +49,7 @@ func (r *runtimeState) meet(ctx context.Context) {
 		if err == nil || errors.Is(err, errors.ErrUnsupported) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.called = status.Name
+			r.called, r.ready = status.Name, status.NetworkReady.OK
 			return
 		}
 		if !said && ctx.Err() == nil {
@@ -84,14 +80,15 @@ func (r *runtimeState) name() string {
 	return r.called
 }
 
-// networkReady returns why pods cannot have a network of their own, nil if they can. Pods that start together ask once.
+// networkReady returns why pods cannot have a network of their own, nil if they can. A runtime that has said so is believed until a sandbox fails: one that has lost its
+// network since runs none, and a start does not wait for an answer that is known. Pods that start together ask once.
 func (r *runtimeState) networkReady(ctx context.Context) error {
 	if r.reporter == nil {
 		return nil
 	}
 	for {
 		r.mu.Lock()
-		if !r.lastOK.IsZero() && time.Since(r.lastOK) < readyFor {
+		if r.ready {
 			r.mu.Unlock()
 			return nil
 		}
@@ -120,12 +117,16 @@ func (r *runtimeState) answer(ctx context.Context, q *question) error {
 	q.void = q.err != nil && ctx.Err() != nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if q.err == nil {
-		r.lastOK = time.Now()
-	}
-	r.asking = nil
+	r.ready, r.asking = q.err == nil, nil
 	close(q.over)
 	return q.err
+}
+
+// doubt has the runtime asked again before the next sandbox.
+func (r *runtimeState) doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ready = false
 }
 
 func (r *runtimeState) askForNetwork(ctx context.Context) error {
