@@ -57,11 +57,14 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 		return u.told(c.Name, u.failed(ctx, reasonCreateError, err))
 	}
 	u.event(u.pod, c.Name, corev1.EventTypeNormal, eventCreated, "Container created")
-	logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
 	if ctx.Err() != nil {
 		return outcome{err: ctx.Err()}
 	}
-	return u.run(ctx, c, id)
+	o := u.run(ctx, c, id)
+	if o.err == nil { // no earlier than the kubelet: the container does not wait for it
+		logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
+	}
+	return o
 }
 
 // run starts a created container and begins its postStart hook. That the hook begins is kept first: a container that runs, and of
