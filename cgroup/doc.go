@@ -13,6 +13,7 @@
 // [WithMaxPIDs] bounds how many processes a pod has, and [WithMemoryReservation] keeps the memory that it requests from being taken away.
 //
 // [LimitsOf] is pure and gives what the kubelet would: shares of the requests, a CPU quota and a memory limit where every container has one.
+// On v1 it is made in the hierarchies of CPU, memory and processes, in which it is limited; a runtime makes it in the others, above its containers'.
 // A cgroup is removed from the bottom up in every hierarchy, with rmdir alone, never while a process is inside, and nothing outside of
 // the root is touched. A pod that has what it needs costs one look.
 //
