@@ -39,13 +39,14 @@ func (d *driver) call(ctx context.Context, name string, do func(ctx context.Cont
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
+	end, _ := ctx.Deadline()
 	err := dial(d.endpoint, func(conn grpc.ClientConnInterface) error { return do(ctx, csipb.NewNodeClient(conn)) })
 	d.observer.called(d.name, name, time.Since(start), err)
 	switch code := status.Code(err); {
 	case err == nil:
 		return nil
-	case code == codes.DeadlineExceeded && ctx.Err() != nil: // else it has said so itself
-		end, _ := ctx.Deadline()
+	case code == codes.DeadlineExceeded && time.Until(end) < time.Second:
+		// Long before the end it says so of something else. It knows when the end is, and may be the first to say that it has come.
 		return fmt.Errorf("CSI driver %s did not answer %s within %v, see what keeps it: %w", d.name, name, end.Sub(start).Round(time.Millisecond), err)
 	case code == codes.Unavailable:
 		return fmt.Errorf("CSI driver %s cannot be reached for %s at %s, see whether it runs: %w", d.name, name, d.endpoint, err)
