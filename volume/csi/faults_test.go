@@ -210,6 +210,19 @@ func TestADriverThatRefuses(t *testing.T) {
 	}
 }
 
+// A driver whose own server does not answer says so at once, and is quoted: it has answered itself.
+func TestADriverWhoseServerDoesNotAnswer(t *testing.T) {
+	r := started(t, nil)
+	r.bind()
+	pod := persistent("a")
+	r.driver.Fault("NodeStageVolume", "fail DeadlineExceeded its server does not answer")
+	if why := r.notReady(pod); !strings.Contains(why, "NodeStageVolume of CSI driver csi.test: rpc error: code = DeadlineExceeded desc = its server does not answer") {
+		t.Error(why)
+	}
+	r.driver.Fault("", "")
+	r.unmount(pod)
+}
+
 // A volume cannot be taken away without its driver: it stays, is named, and goes when the driver is back.
 func TestUnmountingWithoutTheDriver(t *testing.T) {
 	r := started(t, nil)
