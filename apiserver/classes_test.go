@@ -49,7 +49,7 @@ func TestARuntimeClassIsWatched(t *testing.T) {
 	}
 	api.CreateClass(class)
 	told()
-	if n := requests.count("/runtimeclasses"); n != 0 {
+	if n := requests.count("/runtimeclasses/"); n != 0 {
 		t.Errorf("%d requests, want none: it is watched", n)
 	}
 }

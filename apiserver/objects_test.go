@@ -102,7 +102,7 @@ func TestAnObjectIsWatchedWhilePodsReferToIt(t *testing.T) {
 	if found, err := objects.Secret(t.Context(), api.Namespace, "key"); err != nil || string(found.Data["key"]) != "two" {
 		t.Errorf("secret %v, error %v", found, err)
 	}
-	if n := requests.count("/secrets"); n != 0 {
+	if n := requests.count("/secrets/"); n != 0 {
 		t.Errorf("%d requests, want none: both are watched", n)
 	}
 	for _, name := range []string{"a", "b"} {
