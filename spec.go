@@ -132,8 +132,8 @@ type IDMapping struct {
 // ImagePull asks for an image.
 type ImagePull struct {
 	Image          string
-	Auth           *ImageAuth // nil pulls without credentials
-	Sandbox        *SandboxSpec
+	Auth           *ImageAuth   // nil pulls without credentials
+	Sandbox        *SandboxSpec // for whom it is; it may not have been run yet, and nil is for nobody in particular
 	RuntimeHandler string
 }
 

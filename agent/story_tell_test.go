@@ -92,6 +92,9 @@ func ordered(lines []said) []said {
 		return l.kind == "status" || l.kind == "finished"
 	})
 	slices.SortStableFunc(lines, func(a, b said) int { return strings.Compare(a.pod, b.pod) })
+	for i := len(lines) - 1; i >= 0; i-- {
+		sink(lines[i:])
+	}
 	for from := 0; from < len(lines); {
 		to := from + 1
 		for lines[from].container != "" && to < len(lines) && lines[to].container != "" && lines[to].pod == lines[from].pod {
@@ -111,6 +114,17 @@ func ordered(lines []said) []said {
 		return cmp.Or(cmp.Compare(a.pod, b.pod), -cmp.Compare(a.kind, b.kind))
 	})
 	return append(lines, pods...)
+}
+
+// sink moves the first of these lines down, if it tells of a container's image, to behind what is told of the pod's sandbox: they come side by side.
+func sink(lines []said) {
+	about := []string{"Normal Pull", "Normal BackOff: Back-off pulling", "Warning InspectFailed", "Warning ErrImageNeverPull"}
+	if !slices.ContainsFunc(about, func(s string) bool { return strings.HasPrefix(lines[0].say, s) }) {
+		return
+	}
+	for i := 1; i < len(lines) && lines[i].pod == lines[0].pod && lines[i].container == ""; i++ {
+		lines[i-1], lines[i] = lines[i], lines[i-1]
+	}
 }
 
 // hoist moves the last of these lines up, if it is an event that comes from beside what the others tell of: the event of a stop goes to before

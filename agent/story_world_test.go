@@ -188,6 +188,7 @@ func (s *story) line(line string) {
 //	reboot                   the machine does
 //	stop-agent, start-agent, restart-agent
 //	fail OP CONTAINER|- TIMES MESSAGE     calls of the runtime fail
+//	fail-late OP CONTAINER|- TIMES MESSAGE or fail after 100ms
 //	hang OP CONTAINER|- TIMES             or do not return
 //	lose-reply OP CONTAINER|- TIMES       or fail when they have done their work
 //	heal                     no calls fail any more
@@ -221,7 +222,7 @@ func (s *story) do(w []string) bool {
 		s.start()
 	case "heal":
 		s.faults.Clear()
-	case "fail", "hang", "lose-reply":
+	case "fail", "fail-late", "hang", "lose-reply":
 		s.fault(w)
 	default:
 		return s.doToPod(w)
@@ -238,6 +239,11 @@ func (s *story) fault(w []string) {
 	switch w[0] {
 	case "fail":
 		f.Effect = Fail(errors.New(w[4]))
+	case "fail-late":
+		f.Effect = Effect{Name: "fails", Call: func(context.Context, func() error) error {
+			time.Sleep(100 * time.Millisecond)
+			return errors.New(w[4])
+		}}
 	case "hang":
 		f.Effect = Hang(nil)
 	default:

@@ -15,8 +15,8 @@ import (
 
 // A pod comes up in eight steps. The first four prepare it and go side by side: its cgroup (1), its directories (2) and then
 // its volumes (3), the credentials for its images (4). Then come the sandbox (5), and in it either the next init container (6) or the
-// app containers side by side (7). Steps that need nothing done cost nothing: the restart of a container is the same eight steps. The
-// status (8) is made by the look that follows.
+// app containers side by side (7). The images of these come beside the sandbox, which does not need them. Steps that need nothing done cost
+// nothing: the restart of a container is the same eight steps. The status (8) is made by the look that follows.
 
 // preparation is what the first four steps found out.
 type preparation struct {
@@ -101,19 +101,18 @@ func (s *Syncer) mountVolumes(ctx context.Context, pod *corev1.Pod) (volumes map
 	return volumes, s.tellFailure(ctx, pod, eventFailedMount, "", err)
 }
 
-// bringUp makes the last four steps. What fails for one container stops no other.
+// bringUp makes the last four steps. What fails for one container stops no other. Without a sandbox there is nothing to tell of the
+// containers, and a pull that is under way is called off, so that the next try does not wait for it. From then on images wait for the sandbox: one that
+// fails again and again has none of them asked for.
 func (s *Syncer) bringUp(
 	ctx context.Context, pod *corev1.Pod, m *memory, hooks *beside, now *situation, p *preparation, unkilled map[string]bool,
 ) error {
-	sandbox, err := s.ensureSandbox(ctx, pod, now, p.spec) // 5
-	if err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	hosts, err := s.writeHosts(pod, p.spec, sandbox.IPs)
-	if err != nil {
-		return s.tellFailure(ctx, pod, eventFailedDirectories, "error writing /etc/hosts: ", err)
-	}
-	u := &bringingUp{Syncer: s, pod: pod, seen: now.seen, sandbox: sandbox, hosts: hosts, hooks: hooks, preparation: p}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	u := &bringingUp{Syncer: s, pod: pod, seen: now.seen, hooks: hooks, preparation: p, patient: m.homeless, housed: make(chan struct{})}
 	outcomes := make([]outcome, len(now.Start))
 	var all sync.WaitGroup
 	for i := range now.Start { // 6 or 7
@@ -121,29 +120,37 @@ func (s *Syncer) bringUp(
 			all.Go(func() { outcomes[i] = u.start(ctx, &now.Start[i]) })
 		}
 	}
+	err := u.house(ctx, now) // 5
+	if err != nil {
+		cancel()
+	}
+	close(u.housed)
 	all.Wait()
+	m.homeless = err != nil
+	if err != nil {
+		return err
+	}
 	errs := make([]error, len(outcomes))
 	for i, o := range outcomes {
-		errs[i] = m.conclude(&now.Start[i], sandbox.ID, o)
+		errs[i] = m.conclude(&now.Start[i], u.sandbox.ID, o)
 	}
 	return errors.Join(errs...)
 }
 
-// ensureSandbox returns the sandbox to start containers in.
-func (s *Syncer) ensureSandbox(
-	ctx context.Context, pod *corev1.Pod, now *situation, spec *podmill.SandboxSpec,
-) (sandbox *podmill.Sandbox, err error) {
-	switch {
-	case now.RunSandbox == nil:
-		return now.sandbox, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+// house sees to the sandbox to start containers in, and to what they are told of its addresses.
+func (u *bringingUp) house(ctx context.Context, now *situation) (err error) {
+	u.sandbox = now.sandbox
+	if now.RunSandbox != nil {
+		err = u.step(u.pod, "sandbox", "", func() (err error) {
+			u.sandbox, err = u.Sandboxes.Run(ctx, u.spec)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	err = s.step(pod, "sandbox", "", func() (err error) {
-		sandbox, err = s.Sandboxes.Run(ctx, spec)
-		return err
-	})
-	return sandbox, err
+	u.hosts, err = u.writeHosts(u.pod, u.spec, u.sandbox.IPs)
+	return u.tellFailure(ctx, u.pod, eventFailedDirectories, "error writing /etc/hosts: ", err)
 }
 
 // outcome is what came of starting a container.

@@ -23,6 +23,9 @@
 // removed, before the next. An attempt is never used twice, whatever the runtime, the last status or the logs have forgotten. A container
 // that has finished does not run again because it was collected. A pod that has finished gets no new sandbox.
 //
+// Images come while the sandbox does, each container's own way: one that takes long delays no other. If there can be no sandbox, pulls are called off, and
+// then nothing is told of containers.
+//
 // With [WithProber], a sidecar lets the next container start when its startup probe has succeeded, and a container whose liveness or startup probe has
 // failed is stopped, which counts as a failure whatever its exit code.
 //

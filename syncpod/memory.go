@@ -35,6 +35,8 @@ type memory struct {
 	unhooked map[string]bool
 	// failed is why the last try to start a container came to nothing.
 	failed map[string]corev1.ContainerStateWaiting
+	// homeless says that the last try to give the pod a sandbox came to nothing.
+	homeless bool
 	// told is, by container, the attempt after which it was last said that it waits.
 	told map[string]uint32
 	// refused is why nothing of the pod is started, as people have been told.

@@ -44,6 +44,7 @@ type rig struct {
 	progress podmill.Progress
 	seen     *podmill.RuntimePod
 	pulling  chan struct{} // not nil: EnsureImage waits for it, deaf to its context
+	parent   string        // the cgroup of the sandbox for which an image was last asked for
 	blind    bool          // Observe sees no sandboxes
 	timeless *time.Time    // not nil: Observe sees that containers ended then
 	jumped   time.Time     // when the clock was set back, by ahead
@@ -215,8 +216,11 @@ func (r *rig) Remove(ctx context.Context, seen *podmill.RuntimePod) error {
 func (r *rig) PullSecrets(context.Context, *corev1.Pod) ([]podmill.ImageAuth, error) { return nil, nil }
 
 func (r *rig) EnsureImage(
-	ctx context.Context, _ *corev1.Pod, c *corev1.Container, _ *podmill.SandboxSpec, _ []podmill.ImageAuth,
+	ctx context.Context, _ *corev1.Pod, c *corev1.Container, spec *podmill.SandboxSpec, _ []podmill.ImageAuth,
 ) (*podmill.Image, error) {
+	r.mu.Lock()
+	r.parent = spec.CgroupParent
+	r.mu.Unlock()
 	if r.pulling != nil {
 		<-r.pulling
 		ctx = context.WithoutCancel(ctx)

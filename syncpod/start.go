@@ -18,28 +18,27 @@ import (
 type bringingUp struct {
 	*Syncer
 	*preparation
-	pod     *corev1.Pod
-	seen    *podmill.RuntimePod
+	pod   *corev1.Pod
+	seen  *podmill.RuntimePod
+	hooks *beside
+
+	patient bool          // images wait for the sandbox
+	housed  chan struct{} // closed when there is a sandbox, or will be none: ctx has ended then
 	sandbox *podmill.Sandbox
 	hosts   string
-	hooks   *beside
 }
 
-// start brings a container's image, creates the container and starts it. Between any two of these, the end of ctx is the end: a pod that
-// was deleted while its image was pulled starts nothing any more.
+// start brings a container's image and, once there is a sandbox for it, creates the container and starts it. Between any two of these, the end
+// of ctx is the end: a pod that was deleted while its image was pulled starts nothing any more.
 func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 	c := start.Container
-	var image *podmill.Image
-	err := u.step(u.pod, "image", c.Name, func() (err error) {
-		image, err = u.Images.EnsureImage(ctx, u.pod, c, u.spec, u.auths)
-		return err
-	})
+	image, volumes, err := u.images(ctx, c)
+	<-u.housed
 	if err != nil {
 		return u.withoutImage(ctx, c.Name, err)
 	}
-	volumes, err := u.withImages(ctx, c)
-	if err != nil {
-		return u.withoutImage(ctx, c.Name, err)
+	if ctx.Err() != nil {
+		return outcome{err: ctx.Err()}
 	}
 	spec, err := u.resolve(ctx, start, image, volumes)
 	if err != nil {
@@ -65,6 +64,24 @@ func (u *bringingUp) start(ctx context.Context, start *Start) outcome {
 		logFailure(ctx, u.pod, "a container's log has no link", u.linkLog(u.pod, c.Name, id, start.Attempt))
 	}
 	return o
+}
+
+// images brings the images that a container needs: its own, and those that it mounts.
+func (u *bringingUp) images(ctx context.Context, c *corev1.Container) (image *podmill.Image, volumes map[string]podmill.Volume, err error) {
+	if u.patient {
+		<-u.housed
+	}
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	err = u.step(u.pod, "image", c.Name, func() (err error) {
+		image, err = u.Images.EnsureImage(ctx, u.pod, c, u.spec, u.auths)
+		return err
+	})
+	if err == nil {
+		volumes, err = u.withImages(ctx, c)
+	}
+	return image, volumes, err
 }
 
 // run starts a created container and begins its postStart hook. That the hook begins is kept first: a container that runs, and of

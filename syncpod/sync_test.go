@@ -105,8 +105,14 @@ func TestAnEndLooksOnceItHasStopped(t *testing.T) {
 	}
 }
 
-// B017: a pod that is deleted while its image is pulled never starts, even if the pull goes on and succeeds.
+// B017: a pod that is deleted while its image is pulled, and while its sandbox is still on its way or later, never starts, even if the pull goes on and succeeds.
 func TestAPodThatWasDeletedDuringAPullStartsNothing(t *testing.T) {
+	t.Run("without a sandbox", func(t *testing.T) { deletedDuringAPull(t, 100*time.Millisecond) })
+	t.Run("in its sandbox", func(t *testing.T) { deletedDuringAPull(t, 5*time.Second) })
+}
+
+func deletedDuringAPull(t *testing.T, after time.Duration) {
+	t.Helper()
 	bubble(t, func(t *testing.T, r *rig) {
 		pod := podmilltest.Pod("shop/cart", podmilltest.Container("web", "img:1"))
 		r.pulling = make(chan struct{})
@@ -116,7 +122,7 @@ func TestAPodThatWasDeletedDuringAPullStartsNothing(t *testing.T) {
 			_, err := r.SyncPod(ctx, pod)
 			synced <- err
 		}()
-		time.Sleep(5 * time.Second)
+		time.Sleep(after)
 		cancel()
 		time.Sleep(1700 * time.Second)
 		close(r.pulling)

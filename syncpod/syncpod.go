@@ -41,7 +41,8 @@ type Images interface {
 	// PullSecrets returns the credentials that a pod names. Those that could be found come along with an error for the others.
 	PullSecrets(ctx context.Context, pod *corev1.Pod) ([]podmill.ImageAuth, error)
 	// EnsureImage makes a container's image be there, as its pull policy says. The error is a *podmill.ReasonError where the kubelet
-	// has a reason for it, such as ErrImagePull or ImagePullBackOff, and people have been told.
+	// has a reason for it, such as ErrImagePull or ImagePullBackOff, and people have been told. The sandbox may still be on its way: it is
+	// run beside this, and if it cannot be, ctx ends.
 	EnsureImage(
 		ctx context.Context, pod *corev1.Pod, c *corev1.Container, sandbox *podmill.SandboxSpec, auths []podmill.ImageAuth,
 	) (*podmill.Image, error)
