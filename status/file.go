@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +30,17 @@ import (
 type FileSink struct {
 	dir  string
 	sync func(dir string) error // puts on disk what a directory holds: names, not what is in files
+
+	seed maphash.Seed
+	mu   sync.Mutex
+	put  map[types.UID]uint64 // digests of what this sink has put into files
+}
+
+// record is a v1 Pod with nothing but who it is and how it does: an encoder would look through all of an empty spec.
+type record struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            corev1.PodStatus `json:"status"`
 }
 
 // NewFileSink returns a sink that keeps its files in dir, and makes dir if it is not there.
@@ -35,7 +48,7 @@ func NewFileSink(dir string) (*FileSink, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make status directory: %w", err)
 	}
-	return &FileSink{dir: dir, sync: atomicfile.SyncDirectory}, nil
+	return &FileSink{dir: dir, sync: atomicfile.SyncDirectory, seed: maphash.MakeSeed(), put: map[types.UID]uint64{}}, nil
 }
 
 // UpdateStatus writes the pod's file, unless it says the same already.
@@ -44,21 +57,21 @@ func (s *FileSink) UpdateStatus(_ context.Context, pod *corev1.Pod, status *core
 	if err != nil {
 		return err
 	}
-	record := corev1.Pod{
+	data, err := json.Marshal(record{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Generation: pod.Generation},
 		Status:     *status,
-	}
-	data, err := json.MarshalIndent(record, "", "  ")
+	})
 	if err != nil {
 		return fmt.Errorf("encode status of pod %s: %w", podmill.RefOf(pod), err)
 	}
 	data = append(data, '\n')
 	last := lasting(status)
-	if old, err := os.ReadFile(path); err != nil || !bytes.Equal(old, data) { //nolint:gosec // path was checked
+	if digest := maphash.Bytes(s.seed, data); !s.says(pod.UID, path, data, digest) {
 		if err := atomicfile.Replace(path, data, last); err != nil {
 			return fmt.Errorf("write status of pod %s: %w", podmill.RefOf(pod), err)
 		}
+		s.note(pod.UID, digest)
 	}
 	if last { // also where it says the same: whoever wrote that may have been stopped here
 		if err := s.sync(s.dir); err != nil {
@@ -68,12 +81,37 @@ func (s *FileSink) UpdateStatus(_ context.Context, pod *corev1.Pod, status *core
 	return nil
 }
 
+// says reports whether the pod's file holds data. Nearly always it holds what this sink has put there, which is something else: that needs no look at it.
+func (s *FileSink) says(uid types.UID, path string, data []byte, digest uint64) bool {
+	s.mu.Lock()
+	was, mine := s.put[uid]
+	s.mu.Unlock()
+	if mine && was != digest {
+		return false
+	}
+	old, err := os.ReadFile(path) //nolint:gosec // path was checked
+	return err == nil && bytes.Equal(old, data)
+}
+
+func (s *FileSink) note(uid types.UID, digest uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put[uid] = digest
+}
+
+func (s *FileSink) forget(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.put, uid)
+}
+
 // FinishPod removes the pod's file.
 func (s *FileSink) FinishPod(_ context.Context, pod *corev1.Pod) error {
 	path, err := s.path(pod.UID)
 	if err != nil {
 		return err
 	}
+	s.forget(pod.UID)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove status of pod %s: %w", podmill.RefOf(pod), err)
 	}
@@ -94,19 +132,19 @@ func (s *FileSink) Load() (map[types.UID]corev1.PodStatus, error) {
 		if !ok || !entry.Type().IsRegular() {
 			continue
 		}
-		var record corev1.Pod
+		var read record
 		data, err := os.ReadFile(filepath.Join(s.dir, entry.Name())) //nolint:gosec // a name that the directory gave
 		if err == nil {
-			err = json.Unmarshal(data, &record)
+			err = json.Unmarshal(data, &read)
 		}
-		if err == nil && string(record.UID) != uid {
-			err = fmt.Errorf("it says that it is of pod %q", record.UID)
+		if err == nil && string(read.UID) != uid {
+			err = fmt.Errorf("it says that it is of pod %q", read.UID)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("read status file %s: %w", entry.Name(), err))
 			continue
 		}
-		statuses[record.UID] = record.Status
+		statuses[read.UID] = read.Status
 	}
 	return statuses, errors.Join(errs...)
 }
@@ -123,6 +161,7 @@ func (s *FileSink) Cleanup(_ context.Context, keep func(types.UID) bool) error {
 		if !ok || !entry.Type().IsRegular() || keep(types.UID(uid)) {
 			continue
 		}
+		s.forget(types.UID(uid))
 		if err := os.Remove(filepath.Join(s.dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("remove status file: %w", err))
 		}

@@ -68,6 +68,51 @@ func TestFileSink(t *testing.T) {
 	}
 }
 
+// What the sink remembers of its files saves it a look at them, and is never what it goes by alone.
+func TestFileSinkWritesWhatItsFileDoesNotSay(t *testing.T) {
+	dir := t.TempDir()
+	s, err := status.NewFileSink(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := Pod("p", Container("a", "x"))
+	path := filepath.Join(dir, string(pod.UID)+".json")
+	says := func(s *status.FileSink, phase corev1.PodPhase) os.FileInfo {
+		t.Helper()
+		if err := s.UpdateStatus(t.Context(), pod, &corev1.PodStatus{Phase: phase}); err != nil {
+			t.Fatal(err)
+		}
+		if known, err := s.Load(); err != nil || known[pod.UID].Phase != phase {
+			t.Fatalf("%s: loaded %v, %v", phase, known, err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	says(s, corev1.PodPending)
+	says(s, corev1.PodRunning)
+	says(s, corev1.PodPending) // again
+	written := says(s, corev1.PodRunning)
+
+	next, err := status.NewFileSink(dir) // of an agent that was started anew
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(written, says(next, corev1.PodRunning)) {
+		t.Error("what an earlier sink had written was written again")
+	}
+	if err := os.Remove(path); err != nil { // somebody's hand
+		t.Fatal(err)
+	}
+	says(s, corev1.PodRunning)
+	if err := s.FinishPod(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	says(s, corev1.PodRunning)
+}
+
 func TestFileSinkRefusesAUIDThatIsNoFileName(t *testing.T) {
 	dir := t.TempDir()
 	s, err := status.NewFileSink(filepath.Join(dir, "status"))
