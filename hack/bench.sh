@@ -8,7 +8,7 @@ need_root "make bench"
 "$hack/containerd.sh" start c2
 eval "$("$hack/env.sh")"
 cd "$repo"
-go build -o "$bin/minikubelet" ./examples/minikubelet
+build_minikubelet
 (cd bench && go build -o "$bin/bench" .)
 "$bin/bench" -minikubelet "$bin/minikubelet" -out "$PODMILL_DIR/bench" "$@"
 say "figures and plots: $PODMILL_DIR/bench"

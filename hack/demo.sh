@@ -15,7 +15,7 @@ trap 'exit 130' HUP INT TERM
 
 say "build minikubelet"
 cd "$repo"
-go build -buildvcs=false -o "$bin/minikubelet" ./examples/minikubelet
+build_minikubelet
 args=(
 	--container-runtime-endpoint "unix://$PODMILL_DIR/demo/run/containerd.sock"
 	--pod-manifest-path "${DEMO_MANIFESTS:-$repo/examples/minikubelet/manifests}"

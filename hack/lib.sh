@@ -76,6 +76,13 @@ go_tool() {
 	(cd "$repo/tools" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$bin/$1" "./$1")
 }
 
+# build_minikubelet builds it as for a node: static, and without gRPC's pages for
+# tracing, whose templates keep the linker from leaving out methods that nobody
+# calls. A fifth less of it is in memory then.
+build_minikubelet() {
+	(cd "$repo" && CGO_ENABLED=0 go build -buildvcs=false -tags grpcnotrace -o "$bin/minikubelet" ./examples/minikubelet)
+}
+
 # alive PIDFILE TEXT: the process that was noted there still runs, and is ours
 # by the TEXT in its command line, for a number may have been given anew.
 alive() {

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return machine.Together(ctx, parts...)
+	return machine.Together(ctx, append(parts, machine.GiveBack)...)
 }
 
 // containers is a runtime that says how it is.

@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return machine.Together(ctx, parts...)
+	return machine.Together(ctx, append(parts, machine.GiveBack)...)
 }
 
 // compose joins the blocks. The parts that it returns end in this order.

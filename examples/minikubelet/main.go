@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string) error {
 		go func() { shown <- watch(ctx, a, news, c.exitAfter, cancel) }()
 		return errors.Join(a.Run(ctx), <-shown)
 	}
-	return machine.Together(ctx, watched, p.drivers.Run) // drivers are needed until the last volume is unmounted
+	return machine.Together(ctx, watched, p.drivers.Run, machine.GiveBack) // drivers are needed until the last volume is unmounted
 }
 
 // parts are what an agent is made of beside its runtime and the cgroups.
