@@ -16,7 +16,7 @@ import (
 
 // hierarchy is the kernel's cgroups, of one version.
 type hierarchy interface {
-	// apply makes the cgroup, with those above it, where it is not there, and sets it. Unlimited is set too.
+	// apply makes the cgroup, with those above it, where it is not there, and sets it. What was limited before and is not any more is set too.
 	apply(n name, l Limits) error
 	// reserve sets only what of memory is reserved in a cgroup that is there.
 	reserve(n name, l Limits) error

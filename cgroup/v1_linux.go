@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/containerd/cgroups/v3/cgroup1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -52,16 +53,23 @@ func newLegacy(d Driver) (*legacy, error) {
 func (l *legacy) limited() ([]cgroup1.Subsystem, error) { return l.limits, nil }
 
 func (l *legacy) apply(n name, limits Limits) error {
+	// The kernel makes a cgroup unlimited. It is told what does not limit only where something may have been limited before.
+	fresh := !slices.ContainsFunc(l.dirs(n, l.limit), isDir)
+	set := func(limit int64) bool { return limits.CPUPeriod != 0 && (limit != 0 || !fresh) }
 	resources := &specs.LinuxResources{CPU: &specs.LinuxCPU{Shares: &limits.CPUShares}}
-	if limits.CPUPeriod != 0 {
-		quota, memory := unlimited(limits.CPUQuota), unlimited(limits.Memory)
+	quota, memory := unlimited(limits.CPUQuota), unlimited(limits.Memory)
+	if set(limits.CPUQuota) {
 		resources.CPU.Quota, resources.CPU.Period = &quota, &limits.CPUPeriod
+	}
+	if set(limits.Memory) {
 		resources.Memory = &specs.LinuxMemory{Limit: &memory}
+	}
+	if limits.PIDs > 0 {
 		resources.Pids = &specs.LinuxPids{Limit: &limits.PIDs}
 	}
 	// It sets what is there already, too.
 	_, err := cgroup1.New(cgroup1.StaticPath(n.path(l.driver)), resources, cgroup1.WithHierarchy(l.limited))
-	if err != nil || limits.CPUPeriod == 0 || limits.PIDs > 0 {
+	if err != nil || limits.PIDs > 0 || !set(limits.PIDs) {
 		return err
 	}
 	return ignoreAbsent(free(filepath.Join(mountPoint, string(cgroup1.Pids), n.path(l.driver)), "pids.max"))
