@@ -30,6 +30,7 @@ type Client struct {
 	images      runtimeapi.ImageServiceClient
 	translate   *translation
 	opts        options
+	turns       *turns        // of calls that start something
 	connections atomic.Uint64 // that were made
 	listsWhole  atomic.Uint64 // the connection whose runtime streams no lists
 	known       atomic.Pointer[identity]
@@ -70,6 +71,7 @@ func newClient(endpoint string, opts []Option) (*Client, error) {
 	if err := c.opts.validate(); err != nil {
 		return nil, err
 	}
+	c.turns = newTurns(c.opts.starts)
 	c.translate = &translation{
 		cpuPeriod: c.opts.cpuPeriod.Microseconds(), seccompRoot: c.opts.seccompRoot, memoryQoS: c.opts.memoryQoS, swap: c.opts.swap,
 		host: lookAround(os.DirFS("/")),

@@ -21,6 +21,8 @@
 //
 // Every call has a deadline ([WithTimeout]), but for pulls, commands and the event stream, which end with their contexts.
 //
+// No more is started at a time than there are processors for ([WithParallelStarts]): a burst of pods is through sooner, and most of them far sooner.
+//
 // Credentials appear in no error and no log, whatever the runtime and a registry say.
 //
 // # Concurrency

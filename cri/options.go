@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/podmill/podmill/internal/cpu"
@@ -15,6 +16,7 @@ type Option func(*options)
 type options struct {
 	timeout     time.Duration
 	patience    time.Duration
+	starts      int
 	cpuPeriod   time.Duration
 	seccompRoot string
 	memoryQoS   memoryQoS
@@ -26,6 +28,7 @@ func defaults() options {
 	return options{
 		timeout:     2 * time.Minute,
 		patience:    10 * time.Second,
+		starts:      runtime.NumCPU(),
 		cpuPeriod:   cpu.DefaultPeriod * time.Microsecond,
 		seccompRoot: "/var/lib/kubelet/seccomp",
 	}
@@ -37,6 +40,12 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 
 // WithPatience is how long [Dial] waits for a runtime that is not there yet, or not ready; the default is 10 s, and 0 tries once.
 func WithPatience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+
+// WithParallelStarts is how many sandboxes and containers are run, created or started at a time while no processor is idle; the default is one for each processor, and
+// 0 sets no bound. It makes a burst of pods take less time, and most of them far less: what has been begun is brought to its end first, and pods of higher priority come before others.
+// Processors that are idle let more in, and a call counts for three seconds at most: runtimes that wait for a network, and calls that hang, hold nobody up. It bounds
+// nothing where there is no /proc/stat.
+func WithParallelStarts(n int) Option { return func(o *options) { o.starts = n } }
 
 // WithCPUPeriod is the period of CPU limits, 1 ms to 1 s; the default is 100 ms. A limit means the same with any.
 func WithCPUPeriod(d time.Duration) Option { return func(o *options) { o.cpuPeriod = d } }
@@ -69,6 +78,9 @@ func (o *options) validate() error {
 	var errs []error
 	if o.timeout <= 0 {
 		errs = append(errs, fmt.Errorf("timeout %v is not positive", o.timeout))
+	}
+	if o.starts < 0 {
+		errs = append(errs, fmt.Errorf("%d parallel starts are none", o.starts))
 	}
 	if o.cpuPeriod < time.Millisecond || o.cpuPeriod > time.Second {
 		errs = append(errs, fmt.Errorf("CPU period %v is not between 1ms and 1s", o.cpuPeriod))

@@ -27,7 +27,8 @@ func (c *Client) RunSandbox(ctx context.Context, spec *podmill.SandboxSpec) (str
 	}
 	// A network may take longer than anything else.
 	o := op{"RunPodSandbox", podmill.RefOf(spec.Pod).String(), 2 * c.opts.timeout}
-	r, err := call(ctx, c, o, c.runtime.RunPodSandbox, &runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: spec.RuntimeHandler})
+	r, err := inTurn(ctx, c, urgencyOf(spec.Pod, newSandbox), o, c.runtime.RunPodSandbox,
+		&runtimeapi.RunPodSandboxRequest{Config: config, RuntimeHandler: spec.RuntimeHandler})
 	return o.id(r.GetPodSandboxId(), err)
 }
 
@@ -63,14 +64,15 @@ func (c *Client) CreateContainer(ctx context.Context, spec *podmill.ContainerSpe
 		return "", fmt.Errorf("create container %s: %w", subject, err)
 	}
 	o := op{"CreateContainer", subject, c.opts.timeout}
-	r, err := call(ctx, c, o, c.runtime.CreateContainer,
+	r, err := inTurn(ctx, c, urgencyOf(spec.Sandbox.Pod, newContainer), o, c.runtime.CreateContainer,
 		&runtimeapi.CreateContainerRequest{PodSandboxId: spec.SandboxID, Config: config, SandboxConfig: sandbox})
 	return o.id(r.GetContainerId(), err)
 }
 
 // StartContainer starts a created container.
 func (c *Client) StartContainer(ctx context.Context, id string) error {
-	_, err := call(ctx, c, op{"StartContainer", id, c.opts.timeout}, c.runtime.StartContainer, &runtimeapi.StartContainerRequest{ContainerId: id})
+	o := op{"StartContainer", id, c.opts.timeout}
+	_, err := inTurn(ctx, c, urgency{stage: madeContainer}, o, c.runtime.StartContainer, &runtimeapi.StartContainerRequest{ContainerId: id})
 	return err
 }
 
