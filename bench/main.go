@@ -28,6 +28,7 @@ import (
 type config struct {
 	endpoint, minikubelet, kubelet, out string
 	short                               bool
+	turns                               int
 	only                                string
 	rounds                              int
 	patience                            time.Duration
@@ -40,6 +41,7 @@ func main() {
 	flag.StringVar(&c.kubelet, "kubelet", "", "the `binary` of a kubelet to compare with; it takes all pods of the runtime for its own")
 	flag.StringVar(&c.out, "out", "", "the `directory` for results.json and plots")
 	flag.BoolVar(&c.short, "short", false, "few rounds and few pods, in less than five minutes")
+	flag.IntVar(&c.turns, "turns", 0, "compare also with raw calls for so `many` pods at a time")
 	flag.StringVar(&c.only, "run", "", "only what this `regular expression` matches of: start of 1, burst of 30, ..., rest")
 	flag.IntVar(&c.rounds, "rounds", 0, "how many `rounds`, in place of each work's own number")
 	flag.DurationVar(&c.patience, "quiet", 0, "how `long` to wait for a quiet window before each turn (default 30s, with -short 2s)")
@@ -145,8 +147,15 @@ func (c *config) subjects(ctx context.Context, b *bench, dir string) ([]subject,
 	cgroupRoot := fmt.Sprintf("/podmill-test-%d-bench", os.Getpid())
 	mini := newMinikubelet(filepath.Join(dir, "minikubelet"), c.minikubelet, b.tap.endpoint, cgroupRoot)
 	r, err := newRaw(b.tap.endpoint, filepath.Join(mini.dir, "root"), cgroupRoot)
-	if err != nil || c.kubelet == "" {
-		return []subject{mini, r}, err
+	if err != nil {
+		return nil, err
+	}
+	all := []subject{mini, r}
+	if c.turns > 0 {
+		all = append(all, r.slowly(c.turns))
+	}
+	if c.kubelet == "" {
+		return all, nil
 	}
 	sandboxes, err := b.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
@@ -159,7 +168,7 @@ func (c *config) subjects(ctx context.Context, b *bench, dir string) ([]subject,
 		return nil, err
 	}
 	k, err := newKubelet(filepath.Join(dir, "kubelet"), c.kubelet, b.tap.endpoint)
-	return []subject{mini, r, k}, err
+	return append(all, k), err
 }
 
 // all does the timed work and then looks at who is idle.

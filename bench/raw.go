@@ -20,8 +20,10 @@ import (
 )
 
 // raw makes the calls that have to be, and nothing else: for each pod the very messages that minikubelet has sent for it, with the IDs of now. It looks
-// at nothing, prepares nothing and keeps nothing; no agent can be faster, but by asking the runtime for less.
+// at nothing, prepares nothing and keeps nothing; no agent can be faster, but by asking the runtime for less at a time.
 type raw struct {
+	as      string
+	turns   chan struct{} // holds one token for each pod whose calls are under way; nil if all are at once
 	conn    *grpc.ClientConn
 	runtime runtimeapi.RuntimeServiceClient
 	root    string // of the agent that was recorded
@@ -49,7 +51,7 @@ func newRaw(endpoint, root, cgroupRoot string) (*raw, error) {
 		return nil, err
 	}
 	conn, err := grpc.NewClient(endpoint, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	return &raw{conn: conn, runtime: runtimeapi.NewRuntimeServiceClient(conn), root: root, cgroups: cgroups, scripts: map[string]*script{}, now: map[string]*ids{}}, err
+	return &raw{as: "raw", conn: conn, runtime: runtimeapi.NewRuntimeServiceClient(conn), root: root, cgroups: cgroups, scripts: map[string]*script{}, now: map[string]*ids{}}, err
 }
 
 // record learns what was sent for each pod, and forgets what was learned before.
@@ -78,7 +80,15 @@ func (r *raw) record(calls []call) {
 	}
 }
 
-func (r *raw) name() string { return "raw" }
+// slowly is another that sends the same, for no more than n pods at a time.
+func (r *raw) slowly(n int) *raw {
+	return &raw{
+		as: fmt.Sprintf("raw, %d at a time", n), turns: make(chan struct{}, n),
+		conn: r.conn, runtime: r.runtime, root: r.root, cgroups: r.cgroups, scripts: r.scripts, now: map[string]*ids{},
+	}
+}
+
+func (r *raw) name() string { return r.as }
 
 func (r *raw) used() time.Duration { return 0 }
 
@@ -135,7 +145,13 @@ func (r *raw) all(pods []string, do func(pod string, s *script, now *ids) error)
 			r.now[pod] = now
 		}
 		r.mu.Unlock()
-		go func() { errs <- do(pod, s, now) }()
+		go func() {
+			if r.turns != nil {
+				r.turns <- struct{}{}
+				defer func() { <-r.turns }()
+			}
+			errs <- do(pod, s, now)
+		}()
 	}
 	var first error
 	for range pods {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -156,6 +157,7 @@ func (r *results) most(what, unit string) float64 {
 // plot draws the medians of one unit as bars, each with its quartiles as a line.
 func (r *results) plot(unit string) string {
 	const left, width, bar = 230, 420, 14
+	const other = "#c3ccd5"
 	colors := map[string]string{"raw": "#9aa5b1", "minikubelet": "#2f7ed8", "kubelet": "#c9722b"}
 	whats, subjects := r.order()
 	var body strings.Builder
@@ -169,7 +171,7 @@ func (r *results) plot(unit string) string {
 			}
 			x := func(v float64) float64 { return left + width*v/most }
 			middle := y + bar/2
-			fmt.Fprintf(&body, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y, x(one.Median)-left, bar-2, colors[subject])
+			fmt.Fprintf(&body, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`, left, y, x(one.Median)-left, bar-2, cmp.Or(colors[subject], other))
 			fmt.Fprintf(&body, `<path d="M%.1f %dH%.1f" stroke="#222"/>`, x(one.Low), middle-1, x(one.High))
 			fmt.Fprintf(&body, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x(max(one.Median, one.High))+5, middle+4, figure(one.Median), subject)
 			y += bar

@@ -187,8 +187,17 @@ func (t *tap) since(mark int) []call {
 	return t.calls[mark:len(t.calls):len(t.calls)]
 }
 
-// each waits until a call of a method has gone well for each of the pods, and returns the last of these.
-func (t *tap) each(ctx context.Context, mark int, method string, pods []string) (last call, err error) {
+// last waits until a call of a method has gone well for each of the pods, and returns the last of these.
+func (t *tap) last(ctx context.Context, mark int, method string, pods []string) (call, error) {
+	all, err := t.each(ctx, mark, method, pods)
+	if err != nil {
+		return call{}, err
+	}
+	return all[len(all)-1], nil
+}
+
+// each waits until a call of a method has gone well for each of the pods, and returns these in the order in which they ended.
+func (t *tap) each(ctx context.Context, mark int, method string, pods []string) (good []call, err error) {
 	missing := map[string]bool{}
 	for _, pod := range pods {
 		missing[pod] = true
@@ -201,16 +210,16 @@ func (t *tap) each(ctx context.Context, mark int, method string, pods []string) 
 		for _, c := range calls {
 			if c.method == method && c.err == nil && missing[c.pod] {
 				delete(missing, c.pod)
-				last = c
+				good = append(good, c)
 			}
 		}
 		if len(missing) == 0 {
-			return last, nil
+			return good, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return last, errors.Join(errors.New(method+" was not seen for every pod"), ctx.Err())
+			return nil, errors.Join(errors.New(method+" was not seen for every pod"), ctx.Err())
 		}
 	}
 }
