@@ -53,7 +53,7 @@ func Dial(ctx context.Context, endpoint string, opts ...Option) (*Client, error)
 		return nil, fmt.Errorf("container runtime at %q: %w", endpoint, err)
 	}
 	if err := c.meet(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("container runtime at %s: %w", endpoint, err), c.conn.Close())
+		return nil, errors.Join(fmt.Errorf("container runtime at %s: %w", endpoint, err), c.Close())
 	}
 	return c, nil
 }
@@ -71,7 +71,6 @@ func newClient(endpoint string, opts []Option) (*Client, error) {
 	if err := c.opts.validate(); err != nil {
 		return nil, err
 	}
-	c.turns = newTurns(c.opts.starts)
 	c.translate = &translation{
 		cpuPeriod: c.opts.cpuPeriod.Microseconds(), seccompRoot: c.opts.seccompRoot, memoryQoS: c.opts.memoryQoS, swap: c.opts.swap,
 		host: lookAround(os.DirFS("/")),
@@ -88,6 +87,7 @@ func newClient(endpoint string, opts []Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.turns = newTurns(c.opts.starts)
 	c.runtime, c.images = runtimeapi.NewRuntimeServiceClient(c.conn), runtimeapi.NewImageServiceClient(c.conn)
 	return c, nil
 }
@@ -102,7 +102,7 @@ func (c *Client) connect(ctx context.Context, _ string) (net.Conn, error) {
 }
 
 // Close ends the connection, and the calls that are under way.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error { return errors.Join(c.conn.Close(), c.turns.close()) }
 
 // meet waits until the runtime has said who it is.
 func (c *Client) meet(ctx context.Context) error {

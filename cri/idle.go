@@ -59,7 +59,7 @@ func newTurns(n int) *turns {
 	if n == 0 {
 		return nil
 	}
-	stat, err := os.Open("/proc/stat") // which is closed when the client is forgotten
+	stat, err := os.Open("/proc/stat")
 	if err != nil {
 		return nil
 	}
@@ -68,5 +68,5 @@ func newTurns(n int) *turns {
 		_ = stat.Close()
 		return nil
 	}
-	return &turns{idle: i.processors, free: n}
+	return &turns{idle: i.processors, stat: stat, free: n}
 }

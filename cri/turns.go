@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ const (
 // after the other. Where processors are idle all the same, because the runtime waits for a network or a disk, more calls are let in. Nil turns bound nothing.
 type turns struct {
 	idle func() int // how many processors had nothing to do since it was asked last
+	stat io.Closer  // of idle
 
 	mu      sync.Mutex
 	free    int // less than zero while more calls are under way because processors were idle
@@ -71,6 +73,13 @@ func inTurn[Q, R any](ctx context.Context, c *Client, u urgency, o op, do func(c
 	}
 	defer done()
 	return call(ctx, c, o, do, request)
+}
+
+func (t *turns) close() error {
+	if t == nil {
+		return nil
+	}
+	return t.stat.Close()
 }
 
 // take waits for a turn, and returns what ends it. The error is that of ctx, if this ended before.
