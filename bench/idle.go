@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,17 +98,16 @@ func (b *bench) comeBack(ctx context.Context, p *process, n int) error {
 	return nil
 }
 
-// cpuOf is the time that a process has used, to a hundredth of a second.
-func cpuOf(pid int) time.Duration {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0
+// cpuOf is the time that a process has used.
+func cpuOf(pid int) (used time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(thread)
+		ran, _, _ := strings.Cut(string(text), " ")
+		n, _ := strconv.ParseInt(ran, 10, 64)
+		used += time.Duration(n)
 	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	return used
 }
 
 func rssOf(pid int) float64 {
