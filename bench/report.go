@@ -184,7 +184,7 @@ func (r *results) plot(unit string) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
 <rect width="100%%" height="100%%" fill="#fff"/><text x="%d" y="18" font-weight="bold">%s, median and quartiles</text>
 %s</svg>
-`, left+width+130, y+10, left, unit, body.String())
+`, left+width+150, y+10, left, unit, body.String())
 }
 
 // environment says where the figures come from.
