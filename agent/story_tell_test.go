@@ -95,6 +95,12 @@ func ordered(lines []said) []said {
 	for i := len(lines) - 1; i >= 0; i-- {
 		sink(lines[i:])
 	}
+	for i := 1; i < len(lines); i++ { // a preStop hook goes over a real network, beside the event of the stop
+		hook, stop := &lines[i-1], &lines[i]
+		if hook.pod == stop.pod && strings.HasPrefix(hook.say, "Warning LifecycleHTTPFallback") && strings.HasPrefix(stop.say, "Normal Killing") {
+			*hook, *stop = *stop, *hook
+		}
+	}
 	for from := 0; from < len(lines); {
 		to := from + 1
 		for lines[from].container != "" && to < len(lines) && lines[to].container != "" && lines[to].pod == lines[from].pod {
